@@ -102,13 +102,10 @@ func (ctx *RequestCtx) beginRoute() (*door.Route, []byte) {
 	return &ctx.route, u.PathOriginal()
 }
 
-// pathOf returns target without query and fragment.
+// pathOf returns target without its query. A fragment stays: a "#" is in no path that a router finds.
 func pathOf(target []byte) []byte {
 	if n := bytes.IndexByte(target, '?'); n >= 0 {
-		target = target[:n]
-	}
-	if n := bytes.IndexByte(target, '#'); n >= 0 {
-		target = target[:n]
+		return target[:n]
 	}
 	return target
 }

@@ -21,6 +21,7 @@ func (t *table) answer(ctx *gale.RequestCtx) {
 		t.notFound(ctx)
 		return
 	}
+	path = withoutFragment(path)
 	cleaned := path
 	if !isClean(path) {
 		if t.router.UncleanPath == Refuse {
@@ -46,7 +47,7 @@ func (t *table) redirectsToSlash(ctx *gale.RequestCtx, text []byte) bool {
 	if !t.mayRedirect(text) || t.router.TrailingSlash == Serve || hasDotSegment(text) {
 		return false
 	}
-	q := t.query(ctx)
+	q := t.query(ctx, make([]door.Span, t.max))
 	if q.find(bytesconv.B2S(text)) && !q.open {
 		return false
 	}
@@ -129,11 +130,11 @@ func (t *table) complete(methods []string) []string {
 
 // allowed returns the methods with which a route matches path.
 func (t *table) allowed(ctx *gale.RequestCtx, path string) (methods []string) {
-	q := t.query(ctx)
+	q := t.query(ctx, make([]door.Span, t.max))
 	for _, s := range t.sites(q.host) {
 		for _, m := range s.methods(!t.router.NoHEAD) {
 			q.found = found{}
-			if m.tree != nil && m.tree.find(&m.tree.nodes[0], path, 0, q.values, &q.found) {
+			if m.tree != nil && m.tree.search(path, q.values, &q.found) {
 				methods = append(methods, m.method)
 			}
 		}
@@ -141,9 +142,9 @@ func (t *table) allowed(ctx *gale.RequestCtx, path string) (methods []string) {
 	return methods
 }
 
-// query returns a query with values of its own.
-func (t *table) query(ctx *gale.RequestCtx) query {
-	q := query{table: t, values: make([]door.Span, t.max), method: ctx.Method()}
+// query returns a query that leaves values in values.
+func (t *table) query(ctx *gale.RequestCtx, values []door.Span) query {
+	q := query{table: t, values: values, method: ctx.Method()}
 	if t.named != nil || t.wild != nil {
 		q.host = hostOf(ctx)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// A canonical path is a path whose segments are decoded once, except for "/", "\" and "%", which are
-// written as %2F, %5C and %25. Two paths have the same segments if and only if their canonical forms are
+// A canonical path is a path whose segments are decoded once, except for "/", "\", "%" and "#", which
+// are written as %2F, %5C, %25 and %23. Two paths have the same segments if and only if their canonical forms are
 // the same.
 
 // appendPath appends the canonical form of a path that a client has sent.
@@ -118,4 +118,11 @@ func escapePath(dst, path []byte) []byte {
 		}
 	}
 	return dst
+}
+
+func withoutFragment(path []byte) []byte {
+	if n := bytes.IndexByte(path, '#'); n >= 0 {
+		return path[:n]
+	}
+	return path
 }

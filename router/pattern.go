@@ -247,7 +247,7 @@ func hasDots(s string) bool {
 	}
 }
 
-// appendCanonical appends a decoded segment as paths are compared: with "/", "\" and "%" encoded.
+// appendCanonical appends a decoded segment as paths are compared: with "/", "\", "%" and "#" encoded.
 func appendCanonical[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
 		dst = appendByte(dst, s[i])
@@ -263,6 +263,8 @@ func appendByte(dst []byte, c byte) []byte {
 		return append(dst, "%5C"...)
 	case '%':
 		return append(dst, "%25"...)
+	case '#':
+		return append(dst, "%23"...)
 	}
 	return append(dst, c)
 }

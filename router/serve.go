@@ -153,7 +153,11 @@ func (t *table) serve(ctx *gale.RequestCtx) {
 	m, path := door.BeginRoute(ctx)
 	at := m.Begin()
 	if len(path) > 0 && path[0] == '/' {
-		if rt := t.match(ctx, m, path, at); rt != nil {
+		rt := t.match(ctx, m, path, at)
+		if rt == nil {
+			rt = t.matchSlowly(ctx, m, path, at)
+		}
+		if rt != nil {
 			m.Pattern, m.Host, m.Names = rt.pattern, rt.hostLen, rt.names
 			rt.chain(ctx)
 			return
@@ -163,26 +167,61 @@ func (t *table) serve(ctx *gale.RequestCtx) {
 	t.fallback(ctx)
 }
 
-// match finds the route of a request, and leaves its values in m.
+// match finds the route of a request whose path is as it was sent, and leaves its values in m. It
+// returns nil where that isn't enough.
 func (t *table) match(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
 	if cap(m.Values) < t.max {
 		m.Values = make([]door.Span, t.max)
 	}
-	m.Values = m.Values[:t.max]
-	q := query{table: t, values: m.Values, method: ctx.Method()}
+	values := m.Values[:t.max]
 	if t.named != nil || t.wild != nil {
-		q.host = hostOf(ctx)
+		return t.matchHost(ctx, m, path, at, values)
 	}
-	q.webSocket = string(q.method) == gale.MethodConnect && ctx.ConnectProtocol() == "websocket"
-	if q.find(bytesconv.B2S(path)) && !q.odd && !(q.open && t.mayRedirect(path)) {
-		q.keep(m, path, at)
-		return q.route
+	tree := t.any.tree(ctx.Method())
+	if tree == nil {
+		return nil
 	}
-	return t.matchSlowly(ctx, &q, m, path, at)
+	var f found
+	text := bytesconv.B2S(path)
+	if !tree.search(text, values, &f) || f.odd || f.open && t.mayRedirect(path) {
+		return nil
+	}
+	if f.n == 0 {
+		return f.route
+	}
+	m.Text = append(m.Text[:at], path...)
+	m.Values = values[:f.n]
+	if at > 0 {
+		shift(m.Values, at)
+	}
+	return f.route
+}
+
+// matchHost is match for a router with hosts.
+func (t *table) matchHost(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
+	q := t.query(ctx, values)
+	if !q.find(bytesconv.B2S(path)) || q.odd || q.open && t.mayRedirect(path) {
+		return nil
+	}
+	q.keep(m, path, at)
+	return q.route
+}
+
+// shift moves values by at bytes.
+func shift(values []door.Span, at int) {
+	for i := range values {
+		values[i].From += uint32(at)
+		values[i].End += uint32(at)
+	}
 }
 
 // matchSlowly is match for a path that must be decoded, or that no route matches as it is.
-func (t *table) matchSlowly(ctx *gale.RequestCtx, q *query, m *door.Route, path []byte, at int) *Route {
+func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
+	path = withoutFragment(path)
+	if cap(m.Values) < t.max {
+		m.Values = make([]door.Span, t.max)
+	}
+	q := t.query(ctx, m.Values[:t.max])
 	changed := !isClean(path)
 	if changed {
 		if t.router.UncleanPath != Serve {
@@ -254,12 +293,12 @@ func (q *query) find(path string) bool {
 func (q *query) findIn(s *site, path string) bool {
 	q.site = s
 	if t := s.tree(q.method); t != nil {
-		if t.find(&t.nodes[0], path, 0, q.values, &q.found) {
+		if t.search(path, q.values, &q.found) {
 			return true
 		}
 		q.found = found{}
 	}
-	if q.webSocket && s.get != nil && s.get.find(&s.get.nodes[0], path, 0, q.values, &q.found) {
+	if q.webSocket && s.get != nil && s.get.search(path, q.values, &q.found) {
 		return true
 	}
 	q.found = found{}
@@ -274,12 +313,7 @@ func (q *query) keep(m *door.Route, path []byte, at int) {
 		return
 	}
 	m.Text = append(m.Text[:at], path...)
-	if at > 0 {
-		for i := range q.n {
-			m.Values[i].From += uint32(at)
-			m.Values[i].End += uint32(at)
-		}
-	}
+	shift(m.Values[:q.n], at)
 	if q.n == len(names) {
 		return
 	}

@@ -16,16 +16,17 @@ type tree struct {
 	suffixed [][]suffixed
 }
 
-// node is 64 bytes, a line of the cache.
+// node is a place in the tree: after the bytes of its run.
 type node struct {
-	run    string // static bytes that lead here; the parent has compared the first one
-	labels string // the first bytes of the runs of the static children
-	kids   uint32 // nodes[kids:] are these children
-	plain  uint32 // the node after a capture of the rest of a segment, 0 for none
-	ends   uint32 // suffixed[ends-1] are the captures with a suffix, 0 for none
-	fork   bool   // a path that goes to a static child may have to come back
-	leaf   *Route // of paths that end here, or nil
-	rest   *Route // of all others, or nil
+	run    string      // static bytes that lead here
+	labels string      // the first bytes of the runs of the static children
+	jump   *[256]uint8 // for a node with many: 1 + the index in labels, else nil
+	kids   uint32      // nodes[kids:] are these children
+	plain  uint32      // the node after a capture of the rest of a segment, 0 for none
+	ends   uint32      // suffixed[ends-1] are the captures with a suffix, 0 for none
+	fork   bool        // a path that goes to a static child may have to come back
+	leaf   *Route      // of paths that end here, or nil
+	rest   *Route      // of all others, or nil
 }
 
 // suffixed is a capture that a suffix follows.
@@ -128,14 +129,26 @@ func (b *branch) grow() *tree {
 	return t
 }
 
+// manyKids is from how many children on a node has a jump table.
+const manyKids = 6
+
 // fill sets t.nodes[i] to b, and adds what is below it.
 func (t *tree) fill(i int, b *branch) {
+	if len(b.kids) == 1 && b.run == "" && b.leaf == nil && b.rest == nil && b.ends == nil {
+		b = b.kids[0]
+	}
 	n := node{run: b.run, leaf: b.leaf, rest: b.rest, fork: b.rest != nil || len(b.ends) > 0}
 	var labels strings.Builder
 	for _, k := range b.kids {
 		labels.WriteByte(k.run[0])
 	}
 	n.labels, n.kids = labels.String(), uint32(len(t.nodes))
+	if len(n.labels) >= manyKids {
+		n.jump = new([256]uint8)
+		for i := range n.labels {
+			n.jump[n.labels[i]] = uint8(i + 1) // at most 255: no run begins with "#"
+		}
+	}
 	t.nodes = t.nodes[:len(t.nodes)+len(b.kids)]
 	var list []suffixed
 	for _, e := range b.ends {
@@ -165,72 +178,96 @@ type found struct {
 	n     int  // how many values there are
 }
 
-// find looks for path, from the byte at on, in the tree below n, whose run it has not compared. Values
-// go to vals, which has room for all.
+// kid returns the static child of n whose run path has at the byte at, or nil.
+func (t *tree) kid(n *node, path string, at int) *node {
+	c, i := path[at], 0
+	if n.jump != nil {
+		if i = int(n.jump[c]) - 1; i < 0 {
+			return nil
+		}
+	} else {
+		for i < len(n.labels) && n.labels[i] != c {
+			i++
+		}
+		if i == len(n.labels) {
+			return nil
+		}
+	}
+	k := &t.nodes[int(n.kids)+i]
+	if len(k.run) > 1 && (len(path)-at < len(k.run) || path[at+1:at+len(k.run)] != k.run[1:]) {
+		return nil
+	}
+	return k
+}
+
+// search looks for path in the tree. Values go to vals, which has room for all.
+func (t *tree) search(path string, vals []door.Span, f *found) bool {
+	root := &t.nodes[0]
+	return strings.HasPrefix(path, root.run) && t.find(root, path, len(root.run), vals, f)
+}
+
+// find looks for path, from the byte at on, in the tree below n, whose run is before that byte.
 func (t *tree) find(n *node, path string, at int, vals []door.Span, f *found) bool {
 	count := f.n
-	for {
-		if len(path)-at < len(n.run) || path[at:at+len(n.run)] != n.run {
-			return false
-		}
-		at += len(n.run)
-		if at == len(path) {
-			if n.leaf != nil {
-				f.route, f.n = n.leaf, count
-				return true
-			}
-			return n.rest != nil && f.end(n.rest, path, at, vals, count)
-		}
-		if kid := strings.IndexByte(n.labels, path[at]); kid >= 0 {
-			next := &t.nodes[int(n.kids)+kid]
+	for at < len(path) {
+		if next := t.kid(n, path, at); next != nil {
 			if !n.fork {
 				n = next
+				at += len(n.run)
 				continue
 			}
 			f.n = count
-			if t.find(next, path, at, vals, f) {
+			if t.find(next, path, at+len(next.run), vals, f) {
 				return true
 			}
 		}
 		if !n.fork {
 			return false
 		}
-		end, odd := segmentEnd(path, at)
-		if n.ends != 0 && end > at {
+		if n.ends != 0 {
 			f.n = count
-			if t.findSuffixed(n, path, at, end, odd, vals, f) {
+			if t.findSuffixed(n, path, at, vals, f) {
 				return true
 			}
 		}
-		if n.plain == 0 || end == at {
-			return n.rest != nil && f.end(n.rest, path, at, vals, count)
+		if n.plain != 0 {
+			end, odd := segmentEnd(path, at)
+			vals[count] = door.Span{From: uint32(at), End: uint32(end)}
+			next := &t.nodes[n.plain]
+			if fits := end > at && strings.HasPrefix(path[end:], next.run); fits && n.rest == nil {
+				f.odd = f.odd || odd
+				n, at, count = next, end+len(next.run), count+1
+				continue
+			} else if fits {
+				was := f.odd
+				f.n, f.odd = count+1, was || odd
+				if t.find(next, path, end+len(next.run), vals, f) {
+					return true
+				}
+				f.odd = was
+			}
 		}
-		vals[count] = door.Span{From: uint32(at), End: uint32(end)}
-		if n.rest == nil {
-			f.odd = f.odd || odd
-			n, at, count = &t.nodes[n.plain], end, count+1
-			continue
-		}
-		was := f.odd
-		f.n, f.odd = count+1, was || odd
-		if t.find(&t.nodes[n.plain], path, end, vals, f) {
-			return true
-		}
-		f.odd = was
-		return f.end(n.rest, path, at, vals, count)
+		return n.rest != nil && f.end(n.rest, path, at, vals, count)
 	}
+	if n.leaf != nil {
+		f.route, f.n = n.leaf, count
+		return true
+	}
+	return n.rest != nil && f.end(n.rest, path, at, vals, count)
 }
 
 // findSuffixed is find for the captures of n with a suffix.
-func (t *tree) findSuffixed(n *node, path string, at, end int, odd bool, vals []door.Span, f *found) bool {
+func (t *tree) findSuffixed(n *node, path string, at int, vals []door.Span, f *found) bool {
 	count, was := f.n, f.odd
+	end, odd := segmentEnd(path, at)
 	for _, s := range t.suffixed[n.ends-1] {
-		if end-at <= len(s.suffix) || path[end-len(s.suffix):end] != s.suffix {
+		next := &t.nodes[s.node]
+		if end-at <= len(s.suffix) || path[end-len(s.suffix):end] != s.suffix || !strings.HasPrefix(path[end:], next.run) {
 			continue
 		}
 		vals[count] = door.Span{From: uint32(at), End: uint32(end - len(s.suffix))}
 		f.n, f.odd = count+1, was || odd
-		if t.find(&t.nodes[s.node], path, end, vals, f) {
+		if t.find(next, path, end+len(next.run), vals, f) {
 			return true
 		}
 	}
@@ -246,14 +283,17 @@ func (f *found) end(r *Route, path string, at int, vals []door.Span, count int) 
 	return true
 }
 
+// stops says which bytes end a segment, or make it odd.
+var stops = [256]bool{'/': true, '%': true, '\\': true, '#': true}
+
 // segmentEnd returns where the segment ends that has the byte at, and whether it is odd.
 func segmentEnd(path string, at int) (end int, odd bool) {
 	odd = path[at] == '.'
 	for end = at; end < len(path); end++ {
-		switch path[end] {
-		case '/':
-			return end, odd
-		case '%', '\\':
+		if stops[path[end]] {
+			if path[end] == '/' {
+				return end, odd
+			}
 			odd = true
 		}
 	}
@@ -266,7 +306,7 @@ func isOdd(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		switch c {
-		case '%', '\\':
+		case '%', '\\', '#':
 			return true
 		case '.', '/':
 			if last == '/' {
