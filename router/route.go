@@ -44,10 +44,7 @@ func (rt *Route) Name(name string) *Route {
 
 // text returns the pattern with the method.
 func (rt *Route) text() string {
-	if rt.method == "" {
-		return rt.pattern
-	}
-	return rt.method + " " + rt.pattern
+	return withMethod(rt.method, rt.pattern)
 }
 
 // describe returns the pattern and where it was registered.

@@ -149,7 +149,23 @@ func conflictText(p, old *pattern) string {
 	if compare(p, old) == equal {
 		return head + fmt.Sprintf("both match the same requests, like %q.\nTo mend it, remove one of them, or give them different methods or hosts.", path)
 	}
-	return head + fmt.Sprintf("both match %q, but neither is more specific: each matches requests that the other doesn't.\n"+
-		"To mend it, register %q as well and take the method, or a wildcard that the other one has as text, out of one of them; "+
-		"or write text in one of them where both have a wildcard, so that no path matches both.", path, path)
+	head += fmt.Sprintf("both match %q, but neither is more specific: each matches requests that the other doesn't.\nTo mend it, ", path)
+	paths := comparePaths(p.path, old.path)
+	if compareMethods(p.method, old.method) == equal || paths == overlapping {
+		return head + "write text in one of them where it has a wildcard and the other one has text, or change text of one of them, " +
+			"so that no path matches both."
+	}
+	wide, narrow := p.route, old.route // by their methods
+	if compareMethods(p.method, old.method) == narrower {
+		wide, narrow = narrow, wide
+	}
+	return head + fmt.Sprintf("register both for the same methods: %q instead of %q, or %q instead of %q.",
+		withMethod(narrow.method, wide.pattern), wide.text(), withMethod(wide.method, narrow.pattern), narrow.text())
+}
+
+func withMethod(method, pattern string) string {
+	if method == "" {
+		return pattern
+	}
+	return method + " " + pattern
 }

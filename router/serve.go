@@ -145,7 +145,9 @@ func newTree(patterns []*pattern) *tree {
 	for _, p := range patterns {
 		b.add(p.path, p.route)
 	}
-	return b.grow()
+	t := b.grow()
+	t.fixed = newFixed(b.fixedRoutes(nil, ""), len(patterns))
+	return t
 }
 
 // serve is the RequestHandler of a router.
@@ -236,7 +238,8 @@ func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at
 	}
 	matched := q.find(bytesconv.B2S(text))
 	if (!matched || q.open) && t.mayRedirect(text) {
-		longer := append(bytes.Clone(text), '/')
+		m.Text = append(m.Text, '/')
+		longer := m.Text[at:]
 		if q.find(bytesconv.B2S(longer)) && !q.open {
 			if t.router.TrailingSlash != Serve {
 				return nil

@@ -13,6 +13,7 @@ import (
 // first is the narrowest route.
 type tree struct {
 	nodes    []node // the first one is the root
+	fixed    *fixed // or nil
 	suffixed [][]suffixed
 }
 
@@ -178,6 +179,21 @@ type found struct {
 	n     int  // how many values there are
 }
 
+// fixedRoutes appends the routes below b that have no wildcards; path leads to b.
+func (b *branch) fixedRoutes(list []fixedRoute, path string) []fixedRoute {
+	path += b.run
+	if b.leaf != nil {
+		if where := b.leaf.pattern[b.leaf.hostLen:]; where == path {
+			path = where // which is in memory anyway
+		}
+		list = append(list, fixedRoute{path, b.leaf})
+	}
+	for _, k := range b.kids {
+		list = k.fixedRoutes(list, path)
+	}
+	return list
+}
+
 // kid returns the static child of n whose run path has at the byte at, or nil.
 func (t *tree) kid(n *node, path string, at int) *node {
 	c, i := path[at], 0
@@ -202,6 +218,11 @@ func (t *tree) kid(n *node, path string, at int) *node {
 
 // search looks for path in the tree. Values go to vals, which has room for all.
 func (t *tree) search(path string, vals []door.Span, f *found) bool {
+	if t.fixed != nil {
+		if f.route = t.fixed.find(path); f.route != nil {
+			return true
+		}
+	}
 	root := &t.nodes[0]
 	return strings.HasPrefix(path, root.run) && t.find(root, path, len(root.run), vals, f)
 }

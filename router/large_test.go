@@ -1,0 +1,82 @@
+package router_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/galehttp/gale/router"
+)
+
+// TestLarge registers many routes of kinds that a conflict check of each with each would be slow for, and
+// a pattern of many parts.
+func TestLarge(t *testing.T) {
+	const n = 10000
+	half := func(a, b string) func(i int) string {
+		return func(i int) string {
+			if i < n/2 {
+				return fmt.Sprintf(a, i)
+			}
+			return fmt.Sprintf(b, i)
+		}
+	}
+	for name, pattern := range map[string]func(i int) string{
+		"static":        func(i int) string { return fmt.Sprintf("GET /a/b%d", i) },
+		"parameter":     func(i int) string { return fmt.Sprintf("GET /a%d/{x}/c/{y}", i) },
+		"last":          func(i int) string { return fmt.Sprintf("GET /{x}/{y}/c%d", i) },
+		"two halves":    half("/{x}/b%d", "/a%d/c"),
+		"crossed":       half("/{x}/b%d/c", "/a%d/{y}/d"),
+		"with a prefix": half("/users/{x}/b%d", "/orgs/a%d/{y}"),
+		"affixes":       half("/{x}.%d.y", "/{x}/%d"),
+		"rests":         half("/a%d/{x...}", "/b/a%d/"),
+		"hosts":         half("{x}.h%d/a", "h%d.{x}.i/{y}"),
+		"methods":       half("M%d /a", "GET /%d/{x}"),
+	} {
+		r := router.New()
+		for i := range n {
+			r.Handle(pattern(i), show())
+		}
+		if got := message(func() { r.Handle(pattern(n/4), show()) }); !strings.Contains(got, "conflicts with") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	long := strings.Repeat("/a/{#}", n/2)
+	for i := 0; strings.Contains(long, "#"); i++ {
+		before, after, _ := strings.Cut(long, "#")
+		long = before + fmt.Sprint("x", i) + after
+		if i == 100 {
+			long = strings.ReplaceAll(long, "{#}", "b")
+		}
+	}
+	r := router.New()
+	r.Handle(long, show())
+	if got := answer(serve(r, "GET", strings.NewReplacer("{", "", "}", "").Replace(long))); !strings.HasPrefix(got, "200") {
+		t.Error("a long pattern:", got[:20])
+	}
+	if !panics(func() { router.New().Handle(strings.Repeat("/{x}", n), show()) }) {
+		t.Error("a name may be there twice")
+	}
+}
+
+// TestPatternsAreFew proves that requests make no new patterns.
+func TestPatternsAreFew(t *testing.T) {
+	r := router.New()
+	r.GET("/a/{x}", show())
+	r.POST("/a/", show())
+	inner := router.New()
+	inner.GET("/{z}", show())
+	r.Mount("/in", inner.Handler())
+	patterns := map[string]bool{}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for range 100000 {
+		target := "/"
+		for range rnd.IntN(10) {
+			target += pick(rnd, []string{"a", "/", "%41", "in", "%2F", ".", "é"})
+		}
+		patterns[serve(r, pick(rnd, []string{"GET", "POST", "HEAD", "M" + fmt.Sprint(rnd.IntN(1000))}), target).Pattern()] = true
+	}
+	if len(patterns) != 4 { // with ""
+		t.Errorf("there are %d: %v", len(patterns), patterns)
+	}
+}

@@ -1,0 +1,132 @@
+package router_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/galetest"
+	"github.com/galehttp/gale/router"
+)
+
+// generation returns a router all of whose answers begin with n.
+func generation(n int) gale.RequestHandler {
+	r := router.New()
+	for i := range 50 {
+		r.GET(fmt.Sprintf("/r%d/{x}", i), func(ctx *gale.RequestCtx) {
+			fmt.Fprintf(ctx, "%d %d %s %s", n, i, ctx.PathValue("x"), ctx.Pattern())
+		})
+	}
+	return r.Handler()
+}
+
+// TestSwap proves that routers can be swapped while they serve: each request gets one of them.
+func TestSwap(t *testing.T) {
+	var now atomic.Pointer[gale.RequestHandler]
+	swap := func(n int) { h := generation(n); now.Store(&h) }
+	swap(0)
+	srv := galetest.NewServer(func(ctx *gale.RequestCtx) { (*now.Load())(ctx) })
+	defer srv.Close()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				var req gale.Request
+				var resp gale.Response
+				req.SetRequestURI(fmt.Sprintf("http://%s/r%d/v%d", galetest.Host, i%50, w))
+				if err := srv.Client().Do(&req, &resp); err != nil {
+					t.Error("a request:", err)
+					return
+				}
+				if want := fmt.Sprintf(" %d v%d /r%d/{x}", i%50, w, i%50); !strings.HasSuffix(string(resp.Body()), want) {
+					t.Errorf("got %q, want %q", resp.Body(), want)
+					return
+				}
+			}
+		})
+	}
+	for n := range 50 {
+		swap(n + 1)
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// TestFirstRequests proves that many first requests at once make one table.
+func TestFirstRequests(t *testing.T) {
+	for range 20 {
+		h := generation(1)
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				ctx := request("GET", "example.com", fmt.Sprintf("/r%d/x", i))
+				if h(ctx); ctx.Response.StatusCode() != 200 {
+					t.Error("status", ctx.Response.StatusCode())
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestValuesStay proves that the pattern and the values last as long as the context: in BeforeSend, in one
+// that comes after a timeout, and after Detach. The next request on the connection sees nothing of them.
+func TestValuesStay(t *testing.T) {
+	r := router.New()
+	late, release := make(chan string, 10), make(chan struct{})
+	tell := func(ctx *gale.RequestCtx) string { return ctx.Pattern() + " " + ctx.PathValue("x") }
+	wait := func(ctx *gale.RequestCtx) { <-release; late <- tell(ctx) }
+	r.GET("/now/{x}", func(*gale.RequestCtx) {})
+	r.GET("/detach/{x}", func(ctx *gale.RequestCtx) { go wait(ctx.Detach()) })
+	r.GET("/timeout/{x}", gale.TimeoutHandler(wait, time.Millisecond, "late"))
+	r.GET("/error/{x}", func(ctx *gale.RequestCtx) { ctx.TimeoutError("late"); go wait(ctx) })
+	inner := router.New()
+	inner.GET("/{x}", func(*gale.RequestCtx) {})
+	r.Mount("/in", gale.TimeoutHandler(inner.Handler(), time.Minute, "late"))
+	srv := galetest.NewUnstartedServer(r.Handler())
+	srv.Config.BeforeSend = func(ctx *gale.RequestCtx) { ctx.Response.Header.Set("X-Route", tell(ctx)) }
+	srv.Start()
+	defer srv.Close()
+	ask := func(path, want string) {
+		var req gale.Request
+		var resp gale.Response
+		req.SetRequestURI("http://" + galetest.Host + path)
+		if err := srv.Client().Do(&req, &resp); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if got := string(resp.Header.Peek("X-Route")); got != want {
+			t.Errorf("%s: in BeforeSend the route is %q, want %q", path, got, want)
+		}
+	}
+	for range 3 {
+		ask("/now/1", "/now/{x} 1")
+		ask("/none", "")
+		ask("/in/2", "/in/{x} 2")
+		ask("/now/a%20b", "/now/{x} a b")
+	}
+	for _, path := range []string{"detach", "timeout", "error"} {
+		want := "/" + path + "/{x} v"
+		if path == "error" {
+			want = "" // functions of BeforeSend see nothing of a request whose handler has called TimeoutError
+		}
+		ask("/"+path+"/v", want)
+		ask("/now/2", "/now/{x} 2")
+	}
+	close(release)
+	seen := map[string]bool{<-late: true, <-late: true, <-late: true}
+	for _, path := range []string{"detach", "timeout", "error"} {
+		if !seen["/"+path+"/{x} v"] {
+			t.Errorf("late goroutines saw %v", seen)
+		}
+	}
+}
