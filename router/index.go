@@ -1,10 +1,13 @@
 package router
 
+import "slices"
+
 // index finds, among the patterns of a router, those that a new one may conflict with, without a look
 // at all of them.
 type index struct {
 	hosts map[string]*hostIndex
-	wild  []*hostIndex // hosts with captures
+	wild  []*hostIndex            // hosts with captures
+	tops  map[string][]*hostIndex // the same by their last labels, "" for a capture
 }
 
 // hostIndex has the patterns of one host.
@@ -15,20 +18,36 @@ type hostIndex struct {
 	methods map[string]*shelf
 }
 
-// shelf has patterns by what stands at each position of their paths. Patterns that both match some
-// path agree at each position at which one has a literal: the other has the same, or a capture, or a
-// rest there or before. So it is enough to look at the position where there are fewest of these.
+// shelf has patterns by what stands at each position of their paths. Patterns that both match some path
+// agree at each position: where one has a literal, the other has the same, or a capture, or a rest there
+// or before; and of two suffixes of captures one is the end of the other, as with prefixes and
+// beginnings. So it is enough to look at the position where there are fewest of these.
 type shelf struct {
 	patterns []*pattern
-	literals map[place][]*pattern
+	by       map[place][]*pattern
+	literals [][]*pattern // by position
 	captures [][]*pattern // by position
 	rests    [][]*pattern // by position
 }
 
+// place is a text at a position of a path.
 type place struct {
 	at   int
+	what uint8
 	text string
 }
+
+// What the text of a place is.
+const (
+	wholeText  uint8 = iota // a literal
+	someSuffix              // what the suffix of a capture ends with: at most maxEnd bytes
+	thisSuffix              // the suffix of a capture
+	somePrefix              // what its prefix begins with
+	thisPrefix
+)
+
+// maxEnd is how many bytes of a suffix or prefix patterns are looked up by.
+const maxEnd = 16
 
 // add returns a pattern that p conflicts with, or keeps p and returns nil.
 func (x *index) add(p *pattern) *pattern {
@@ -57,12 +76,20 @@ func (x *index) add(p *pattern) *pattern {
 func (x *index) addHost(p *pattern) *hostIndex {
 	h := &hostIndex{host: p.host, methods: map[string]*shelf{}}
 	if literals(p.host) < len(p.host) {
-		for _, w := range x.wild {
+		top := h.host[len(h.host)-1].text
+		others := slices.Concat(x.tops[top], x.tops[""])
+		if top == "" {
+			others = x.wild
+		}
+		for _, w := range others {
 			if compareHosts(h.host, w.host) == overlapping {
 				h.crossed, w.crossed = append(h.crossed, w), append(w.crossed, h)
 			}
 		}
-		x.wild = append(x.wild, h)
+		if x.tops == nil {
+			x.tops = map[string][]*hostIndex{}
+		}
+		x.wild, x.tops[top] = append(x.wild, h), append(x.tops[top], h)
 	}
 	if x.hosts == nil {
 		x.hosts = map[string]*hostIndex{}
@@ -94,22 +121,33 @@ func (h *hostIndex) conflict(p *pattern) *pattern {
 }
 
 func (s *shelf) put(p *pattern) {
+	if s.by == nil {
+		s.by = map[place][]*pattern{}
+	}
 	s.patterns = append(s.patterns, p)
 	for i := range p.path {
-		switch seg := &p.path[i]; seg.kind {
+		seg := &p.path[i]
+		switch seg.kind {
 		case literal:
-			if s.literals == nil {
-				s.literals = map[place][]*pattern{}
-			}
-			at := place{i, seg.text}
-			s.literals[at] = append(s.literals[at], p)
+			s.literals = putAt(s.literals, i, p)
+			s.putBy(place{i, wholeText, seg.text}, p)
 		case capture:
 			s.captures = putAt(s.captures, i, p)
+			s.putBy(place{i, thisSuffix, seg.suffix}, p)
+			s.putBy(place{i, thisPrefix, seg.text}, p)
+			for n := 1; n <= min(len(seg.suffix), maxEnd); n++ {
+				s.putBy(place{i, someSuffix, seg.suffix[len(seg.suffix)-n:]}, p)
+			}
+			for n := 1; n <= min(len(seg.text), maxEnd); n++ {
+				s.putBy(place{i, somePrefix, seg.text[:n]}, p)
+			}
 		case rest:
 			s.rests = putAt(s.rests, i, p)
 		}
 	}
 }
+
+func (s *shelf) putBy(at place, p *pattern) { s.by[at] = append(s.by[at], p) }
 
 func putAt(list [][]*pattern, i int, p *pattern) [][]*pattern {
 	for len(list) <= i {
@@ -121,39 +159,70 @@ func putAt(list [][]*pattern, i int, p *pattern) [][]*pattern {
 
 // conflict returns a pattern of s that conflicts with p, or nil.
 func (s *shelf) conflict(p *pattern) *pattern {
-	fewest, at, rests := len(s.patterns), -1, 0
+	best, fewest, rests := [][]*pattern{s.patterns}, len(s.patterns), 0
 	for i := range p.path {
 		if i < len(s.rests) {
 			rests += len(s.rests[i])
 		}
-		if p.path[i].kind != literal {
-			continue
+		seg := &p.path[i]
+		var ways [2][][]*pattern
+		switch {
+		case seg.kind == literal:
+			ways[0] = [][]*pattern{s.by[place{i, wholeText, seg.text}], in(s.captures, i)}
+		case seg.kind == capture && fewest > maxEnd:
+			ways = s.affixes(i, seg)
 		}
-		n := rests + len(s.literals[place{i, p.path[i].text}])
-		if i < len(s.captures) {
-			n += len(s.captures[i])
-		}
-		if n < fewest {
-			fewest, at = n, i
-		}
-	}
-	if at < 0 {
-		return firstConflict(s.patterns, p)
-	}
-	if old := firstConflict(s.literals[place{at, p.path[at].text}], p); old != nil {
-		return old
-	}
-	if at < len(s.captures) {
-		if old := firstConflict(s.captures[at], p); old != nil {
-			return old
+		for _, lists := range ways {
+			if n := rests + total(lists); lists != nil && n < fewest {
+				best, fewest = append(lists, s.rests[:min(i+1, len(s.rests))]...), n
+			}
 		}
 	}
-	for _, list := range s.rests[:min(at+1, len(s.rests))] {
+	for _, list := range best {
 		if old := firstConflict(list, p); old != nil {
 			return old
 		}
 	}
 	return nil
+}
+
+// affixes returns, twice, lists with all patterns that agree with a capture at a position: found by its
+// suffix and by its prefix. One is nil where there is none.
+func (s *shelf) affixes(i int, seg *segment) (ways [2][][]*pattern) {
+	if n := len(seg.suffix); n > 0 {
+		ways[0] = [][]*pattern{in(s.literals, i), s.by[place{i, someSuffix, seg.suffix[n-min(n, maxEnd):]}]}
+		for from := 1; from <= n; from++ {
+			ways[0] = appendList(ways[0], s.by[place{i, thisSuffix, seg.suffix[from:]}])
+		}
+	}
+	if n := len(seg.text); n > 0 {
+		ways[1] = [][]*pattern{in(s.literals, i), s.by[place{i, somePrefix, seg.text[:min(n, maxEnd)]}]}
+		for end := range n {
+			ways[1] = appendList(ways[1], s.by[place{i, thisPrefix, seg.text[:end]}])
+		}
+	}
+	return ways
+}
+
+func appendList(lists [][]*pattern, list []*pattern) [][]*pattern {
+	if list == nil {
+		return lists
+	}
+	return append(lists, list)
+}
+
+func in(lists [][]*pattern, i int) []*pattern {
+	if i < len(lists) {
+		return lists[i]
+	}
+	return nil
+}
+
+func total(lists [][]*pattern) (n int) {
+	for _, list := range lists {
+		n += len(list)
+	}
+	return n
 }
 
 func firstConflict(list []*pattern, p *pattern) *pattern {

@@ -29,6 +29,8 @@ func TestLarge(t *testing.T) {
 		"crossed":       half("/{x}/b%d/c", "/a%d/{y}/d"),
 		"with a prefix": half("/users/{x}/b%d", "/orgs/a%d/{y}"),
 		"affixes":       half("/{x}.%d.y", "/{x}/%d"),
+		"suffixes":      func(i int) string { return fmt.Sprintf("/{x}.%d.y", i) },
+		"prefixes":      func(i int) string { return fmt.Sprintf("/v%d{x}y", i*10000) },
 		"rests":         half("/a%d/{x...}", "/b/a%d/"),
 		"hosts":         half("{x}.h%d/a", "h%d.{x}.i/{y}"),
 		"methods":       half("M%d /a", "GET /%d/{x}"),

@@ -107,7 +107,6 @@ func (b *branch) ending(suffix string) *branch {
 	}
 	e := &ending{suffix, &branch{}}
 	b.ends = append(b.ends, e)
-	slices.SortStableFunc(b.ends, func(x, y *ending) int { return len(y.suffix) - len(x.suffix) })
 	return e.to
 }
 
@@ -152,6 +151,7 @@ func (t *tree) fill(i int, b *branch) {
 	}
 	t.nodes = t.nodes[:len(t.nodes)+len(b.kids)]
 	var list []suffixed
+	slices.SortStableFunc(b.ends, func(x, y *ending) int { return len(y.suffix) - len(x.suffix) }) // the narrower ones first
 	for _, e := range b.ends {
 		at := uint32(len(t.nodes))
 		t.nodes = t.nodes[:at+1]
