@@ -25,7 +25,7 @@ func (ctx *RequestCtx) RequestURI() []byte { return ctx.Request.Header.RequestUR
 
 // Path returns the path of the request, percent-decoded once and normalized: it begins
 // with a slash and contains no `//`, `/./` or `/../`. In a request that
-// adaptor.NewHTTPHandler serves, %2F and %5C stay encoded. The bytes are borrowed: they
+// adaptor.NewHTTPHandler or package router serves, %2F and %5C stay encoded. The bytes are borrowed: they
 // are valid until ctx.Request changes or the handler returns.
 //
 // Handlers of net/http (package adaptor) and upstreams (package reverse) get the target
