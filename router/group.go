@@ -85,7 +85,7 @@ func (g *Group) Mount(prefix string, handler gale.RequestHandler) *Route {
 
 // mounted returns the handler of a mount, whose route is rt.
 func (rt *Route) mounted() gale.RequestHandler {
-	prefix, value := strings.TrimSuffix(rt.pattern, "/"), slices.Index(rt.names, "")
+	prefix, value := strings.TrimSuffix(rt.match.Pattern, "/"), slices.Index(rt.match.Names, "")
 	return func(ctx *gale.RequestCtx) {
 		m := door.RouteOf(ctx)
 		if value >= len(m.Values) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // Middleware makes a handler that does something before or after next, or instead of it.
@@ -14,10 +15,8 @@ type Middleware = func(next gale.RequestHandler) gale.RequestHandler
 
 // Route is a pattern with its handler, as Handle and the like return it.
 type Route struct {
-	pattern string // without the method: as Pattern of RequestCtx returns it
+	match   door.Match
 	method  string // "" for any
-	hostLen int
-	names   []string // of the values, see pattern.names
 	mount   bool
 	chain   gale.RequestHandler
 	handler gale.RequestHandler
@@ -44,7 +43,7 @@ func (rt *Route) Name(name string) *Route {
 
 // text returns the pattern with the method.
 func (rt *Route) text() string {
-	return withMethod(rt.method, rt.pattern)
+	return withMethod(rt.method, rt.match.Pattern)
 }
 
 // describe returns the pattern and where it was registered.

@@ -123,7 +123,7 @@ func (r *Router) register(g *Group, text string, handler gale.RequestHandler, mo
 	if handler == nil {
 		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
 	}
-	rt.method, rt.pattern, rt.hostLen, rt.names = p.method, text[p.from:], p.hostLen, p.names()
+	rt.method, rt.match.Pattern, rt.match.Host, rt.match.Names = p.method, text[p.from:], p.hostLen, p.names()
 	p.route = rt
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +160,7 @@ func conflictText(p, old *pattern) string {
 		wide, narrow = narrow, wide
 	}
 	return head + fmt.Sprintf("register both for the same methods: %q instead of %q, or %q instead of %q.",
-		withMethod(narrow.method, wide.pattern), wide.text(), withMethod(wide.method, narrow.pattern), narrow.text())
+		withMethod(narrow.method, wide.match.Pattern), wide.text(), withMethod(wide.method, narrow.match.Pattern), narrow.text())
 }
 
 func withMethod(method, pattern string) string {

@@ -71,7 +71,7 @@ func newTable(r *Router) *table {
 			order = append(order, p.hostText)
 		}
 		hosts[p.hostText] = append(hosts[p.hostText], p)
-		t.max = max(t.max, len(rt.names)+1)
+		t.max = max(t.max, len(rt.match.Names)+1)
 		if last := p.path[len(p.path)-1]; last.kind == rest || last == (segment{}) {
 			t.slashes++
 		}
@@ -160,7 +160,7 @@ func (t *table) serve(ctx *gale.RequestCtx) {
 			rt = t.matchSlowly(ctx, m, path, at)
 		}
 		if rt != nil {
-			m.Pattern, m.Host, m.Names = rt.pattern, rt.hostLen, rt.names
+			m.Found = &rt.match
 			rt.chain(ctx)
 			return
 		}
@@ -310,7 +310,7 @@ func (q *query) findIn(s *site, path string) bool {
 
 // keep leaves path and values in m, whose Text has what comes before path.
 func (q *query) keep(m *door.Route, path []byte, at int) {
-	names := q.route.names
+	names := q.route.match.Names
 	m.Values = q.values[:len(names)]
 	if len(names) == 0 {
 		return
@@ -336,7 +336,7 @@ func (q *query) keep(m *door.Route, path []byte, at int) {
 // decode decodes the values with escapes that have a name.
 func (q *query) decode(m *door.Route) {
 	for i, v := range m.Values {
-		if q.route.names[i] == "" || bytes.IndexByte(m.Bytes(v), '%') < 0 {
+		if q.route.match.Names[i] == "" || bytes.IndexByte(m.Bytes(v), '%') < 0 {
 			continue
 		}
 		from := uint32(len(m.Text))

@@ -183,7 +183,7 @@ type found struct {
 func (b *branch) fixedRoutes(list []fixedRoute, path string) []fixedRoute {
 	path += b.run
 	if b.leaf != nil {
-		if where := b.leaf.pattern[b.leaf.hostLen:]; where == path {
+		if where := b.leaf.match.Pattern[b.leaf.match.Host:]; where == path {
 			path = where // which is in memory anyway
 		}
 		list = append(list, fixedRoute{path, b.leaf})
@@ -224,22 +224,35 @@ func (t *tree) search(path string, vals []door.Span, f *found) bool {
 		}
 	}
 	root := &t.nodes[0]
-	return strings.HasPrefix(path, root.run) && t.find(root, path, len(root.run), vals, f)
+	return follows(path, 0, root.run) && t.find(root, path, len(root.run), vals, f)
+}
+
+// follows reports whether path has run at the byte at. Runs are mostly short, and need no call then.
+func follows(path string, at int, run string) bool {
+	switch len(run) {
+	case 0:
+		return true
+	case 1:
+		return at < len(path) && path[at] == run[0]
+	}
+	return len(path)-at >= len(run) && path[at:at+len(run)] == run
 }
 
 // find looks for path, from the byte at on, in the tree below n, whose run is before that byte.
 func (t *tree) find(n *node, path string, at int, vals []door.Span, f *found) bool {
 	count := f.n
 	for at < len(path) {
-		if next := t.kid(n, path, at); next != nil {
-			if !n.fork {
-				n = next
-				at += len(n.run)
-				continue
-			}
-			f.n = count
-			if t.find(next, path, at+len(next.run), vals, f) {
-				return true
+		if len(n.labels) != 0 {
+			if next := t.kid(n, path, at); next != nil {
+				if !n.fork {
+					n = next
+					at += len(n.run)
+					continue
+				}
+				f.n = count
+				if t.find(next, path, at+len(next.run), vals, f) {
+					return true
+				}
 			}
 		}
 		if !n.fork {
@@ -255,7 +268,7 @@ func (t *tree) find(n *node, path string, at int, vals []door.Span, f *found) bo
 			end, odd := segmentEnd(path, at)
 			vals[count] = door.Span{From: uint32(at), End: uint32(end)}
 			next := &t.nodes[n.plain]
-			if fits := end > at && strings.HasPrefix(path[end:], next.run); fits && n.rest == nil {
+			if fits := end > at && follows(path, end, next.run); fits && n.rest == nil {
 				f.odd = f.odd || odd
 				n, at, count = next, end+len(next.run), count+1
 				continue
@@ -283,7 +296,7 @@ func (t *tree) findSuffixed(n *node, path string, at int, vals []door.Span, f *f
 	end, odd := segmentEnd(path, at)
 	for _, s := range t.suffixed[n.ends-1] {
 		next := &t.nodes[s.node]
-		if end-at <= len(s.suffix) || path[end-len(s.suffix):end] != s.suffix || !strings.HasPrefix(path[end:], next.run) {
+		if end-at <= len(s.suffix) || path[end-len(s.suffix):end] != s.suffix || !follows(path, end, next.run) {
 			continue
 		}
 		vals[count] = door.Span{From: uint32(at), End: uint32(end - len(s.suffix))}

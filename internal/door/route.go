@@ -3,19 +3,24 @@ package door
 // Route is what routers have found for a request. A RequestCtx has one, which package router
 // fills and the methods PathValue, Pattern and UserValue of RequestCtx read.
 type Route struct {
-	Used    bool        // a router has looked at the request; set before any other field
-	Prefix  string      // of the mounts around the router, as patterns are written
-	Pattern string      // what matched, without method and Prefix; "" if nothing did
-	Host    int         // how many bytes of Pattern are a host
-	Names   []string    // of Values; shared with the route, never changed
-	Values  []Span      // what the wildcards of the pattern have captured
-	Base    Span        // the path of the mounts around, encoded
-	Nested  bool        // the next router is in a mount: see Enter
-	Text    []byte      // where Values and Others are. It is only appended to while the request lasts
-	Others  []NamedSpan // values of the routers around, and those of SetPathValue: before Values
+	Used   bool        // a router has looked at the request; set before any other field
+	Prefix string      // of the mounts around the router, as patterns are written
+	Found  *Match      // what matched, or nil; belongs to the router
+	Values []Span      // what the wildcards of the pattern have captured
+	Base   Span        // the path of the mounts around, encoded
+	Nested bool        // the next router is in a mount: see Enter
+	Text   []byte      // where Values and Others are. It is only appended to while the request lasts
+	Others []NamedSpan // values of the routers around, and those of SetPathValue: before Values
 
 	next            string // of Enter
 	nextBase, start uint32
+}
+
+// Match is what a Route shares with all requests for the same pattern. It never changes.
+type Match struct {
+	Pattern string   // without method and Prefix
+	Host    int      // how many bytes of Pattern are a host
+	Names   []string // of Route.Values; "" for one without a name
 }
 
 // Span is Text[From:End].
@@ -47,10 +52,10 @@ func (r *Route) Value(name string) (value []byte, ok bool) {
 			return r.Bytes(r.Others[i].Span), true
 		}
 	}
-	if name == "" {
+	if name == "" || r.Found == nil {
 		return nil, false
 	}
-	for i, n := range r.Names { // one may be ""
+	for i, n := range r.Found.Names { // one may be ""
 		if len(n) == len(name) && n[len(n)-1] == name[len(name)-1] && n == name { // mostly without a call
 			return r.Bytes(r.Values[i]), true
 		}
@@ -97,7 +102,7 @@ func (r *Route) Begin() int {
 	} else if r.Prefix != "" || r.Base.End != 0 {
 		r.Prefix, r.Base = "", Span{}
 	}
-	r.Pattern, r.Host, r.Names, r.start = "", 0, nil, 0
+	r.Found, r.start = nil, 0
 	if len(r.Others) != 0 || r.Base.End != 0 {
 		r.start = uint32(len(r.Text))
 	}
@@ -106,9 +111,11 @@ func (r *Route) Begin() int {
 
 // nest keeps what the router around has found.
 func (r *Route) nest() {
-	for i, n := range r.Names {
-		if n != "" {
-			r.setSpan(n, r.Values[i])
+	if r.Found != nil {
+		for i, n := range r.Found.Names {
+			if n != "" {
+				r.setSpan(n, r.Values[i])
+			}
 		}
 	}
 	from := uint32(len(r.Text))
@@ -138,10 +145,13 @@ func below(prefix, pattern string, host int) string {
 
 // Whole returns the pattern with the prefixes of the mounts around.
 func (r *Route) Whole() string {
-	if r.Prefix == "" || r.Pattern == "" {
-		return r.Pattern
+	switch {
+	case r.Found == nil:
+		return ""
+	case r.Prefix == "":
+		return r.Found.Pattern
 	}
-	return below(r.Prefix, r.Pattern, r.Host)
+	return below(r.Prefix, r.Found.Pattern, r.Found.Host)
 }
 
 // CopyTo makes dst a copy that shares no memory with r that r changes.
