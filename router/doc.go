@@ -14,9 +14,8 @@
 //
 // # Patterns
 //
-// A pattern is that of http.ServeMux since Go 1.22:
-//
-//		[METHOD ][HOST]/[PATH]
+// A pattern is that of http.ServeMux since Go 1.22: a method and a space, a host, and a path. Method and host
+// may be left out.
 //
 //	  - A method matches itself, and GET also HEAD. Without one, all methods match.
 //	  - A segment {name} matches one segment that is not empty. A last segment {name...} matches all that

@@ -3,7 +3,7 @@ package router
 import "math/bits"
 
 // fixed finds the routes of a tree that have no wildcards by their whole paths, in one step. It is there
-// only if most routes of the tree are such. The hash reads at most 24 bytes of a path; paths that are
+// only if a third of the routes of the tree, or more, are such. The hash reads at most 24 bytes of a path; paths that are
 // alike there are next to each other, and compared.
 type fixed struct {
 	slots  []uint16 // 1 + the index in routes, 0 for none; a power of two
@@ -18,13 +18,13 @@ type fixedRoute struct {
 
 // Limits of fixed: fewer routes are found as fast in the tree.
 const (
-	minFixed = 8
+	minFixed = 4
 	maxFixed = 1 << 14
 )
 
 // newFixed returns the table of the routes without wildcards among n routes, nil if they are too few.
 func newFixed(routes []fixedRoute, n int) *fixed {
-	if len(routes) < minFixed || len(routes) > maxFixed || len(routes) < n/4*3 {
+	if len(routes) < minFixed || len(routes) > maxFixed || len(routes)*3 < n {
 		return nil
 	}
 	size := bits.Len(uint(len(routes))*2 - 1)
