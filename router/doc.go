@@ -17,12 +17,12 @@
 // A pattern is that of http.ServeMux since Go 1.22: a method and a space, a host, and a path. Method and host
 // may be left out.
 //
-//	  - A method matches itself, and GET also HEAD. Without one, all methods match.
-//	  - A segment {name} matches one segment that is not empty. A last segment {name...} matches all that
-//	    follows, also nothing.
-//	  - A slash at the end matches all paths below it. {$} as the last segment matches the slash alone.
-//	  - All else matches itself. Segments of patterns and paths are decoded once and then compared, so that
-//	    %2F never separates segments, and "/a%2Fb" is a pattern for one segment.
+//   - A method matches itself, and GET also HEAD. Without one, all methods match.
+//   - A segment {name} matches one segment that is not empty. A last segment {name...} matches all that
+//     follows, also nothing.
+//   - A slash at the end matches all paths below it. {$} as the last segment matches the slash alone.
+//   - All else matches itself. Segments of patterns and paths are decoded once and then compared, so that
+//     %2F never separates segments, and "/a%2Fb" is a pattern for one segment.
 //
 // Two things are more than http.ServeMux has. A segment may have text before and after its wildcard, such
 // as "/{name}.json" and "/v{version}/x": what is captured is not empty. A label of a host may be a

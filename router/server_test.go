@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/galetest"
 	"github.com/galehttp/gale/router"
 )
@@ -127,6 +129,29 @@ func TestValuesStay(t *testing.T) {
 	for _, path := range []string{"detach", "timeout", "error"} {
 		if !seen["/"+path+"/{x} v"] {
 			t.Errorf("late goroutines saw %v", seen)
+		}
+	}
+}
+
+// TestHandedOn proves that a path whose %2F the router has not taken for a slash isn't handed on to a
+// reader that may: a handler of net/http.
+func TestHandedOn(t *testing.T) {
+	next := adaptor.NewFastHTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }))
+	r := router.New()
+	r.Any("/admin/", func(ctx *gale.RequestCtx) { ctx.SetStatusCode(gale.StatusForbidden) })
+	r.Mount("/m", next)
+	r.Any("/{x}", next)
+	for _, row := range []struct {
+		h      gale.RequestHandler
+		target string
+		status int
+	}{
+		{next, "/admin%2Fx", 200}, {r.Handler(), "/admin%2Fx", 400}, {r.Handler(), "/admin%5cx", 400}, {r.Handler(), "/adm%69n/x", 403},
+		{r.Handler(), "/admin", 200}, {r.Handler(), "/x%20", 200}, {r.Handler(), "/m/a%2Fb", 400}, {r.Handler(), "/m/a%20b/", 200},
+	} {
+		ctx := request("GET", "example.com", row.target)
+		if row.h(ctx); ctx.Response.StatusCode() != row.status {
+			t.Errorf("%s: status %d, want %d: %s", row.target, ctx.Response.StatusCode(), row.status, ctx.Response.Body())
 		}
 	}
 }
