@@ -60,7 +60,7 @@ func explainSeed(t *testing.T, seed uint64) {
 
 // TestLikeExplain compares the tree with Explain.
 func TestLikeExplain(t *testing.T) {
-	for seed := range uint64(gate.Form(100000, 3000)) {
+	for seed := range uint64(gate.Form(100000, 1500)) {
 		explainSeed(t, seed)
 	}
 }

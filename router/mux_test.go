@@ -203,7 +203,7 @@ func compareWithMux(t *testing.T, seed uint64) {
 // TestLikeServeMux compares random patterns and requests. GALE_MUX_CASES says how many sets of patterns
 // there are, each with 12 requests.
 func TestLikeServeMux(t *testing.T) {
-	n := gate.Form(100000, 3000)
+	n := gate.Form(100000, 1500)
 	if s := os.Getenv("GALE_MUX_CASES"); s != "" {
 		n, _ = strconv.Atoi(s)
 	}
