@@ -104,12 +104,9 @@ func clean(path []byte) []byte {
 	return out
 }
 
-// escapePath appends a path, which may have escapes, as a reference that no client takes for one to
-// another host: control bytes, backslashes and all that RFC 3986 allows in no path are encoded.
+// escapePath appends a path, which may have escapes, with all encoded that RFC 3986 allows in no path,
+// such as control bytes and backslashes. One that is clean is a reference to the same host then.
 func escapePath(dst, path []byte) []byte {
-	for len(path) > 1 && path[0] == '/' && path[1] == '/' {
-		path = path[1:]
-	}
 	for _, c := range path {
 		if c == '%' {
 			dst = append(dst, c)
