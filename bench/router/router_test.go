@@ -4,11 +4,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	fastrouter "github.com/fasthttp/router"
 	"github.com/galehttp/gale"
@@ -304,38 +302,6 @@ func BenchmarkTable(b *testing.B) {
 				for b.Loop() {
 					run()
 				}
-			})
-		}
-	}
-}
-
-// BenchmarkBuild registers the routes of a table and serves each once, and reports the live heap
-// afterwards.
-func BenchmarkBuild(b *testing.B) {
-	all := tables(b)
-	for _, name := range order[:4] {
-		for _, p := range peers {
-			routes := all[name]
-			if routes == nil || build(p.build, routes, false) == nil {
-				continue
-			}
-			b.Run(name+"/"+p.name, func(b *testing.B) {
-				var before, after runtime.MemStats
-				runtime.GC()
-				runtime.ReadMemStats(&before)
-				keep := build(p.build, routes, false)
-				keep()
-				runtime.GC()
-				runtime.ReadMemStats(&after)
-				empty := build(p.build, routes[:1], false)
-				empty()
-				start := time.Now()
-				for b.Loop() {
-					build(p.build, routes, false)()
-				}
-				b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N)/float64(len(routes)), "ns/route")
-				b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc)), "B/heap")
-				runtime.KeepAlive(keep)
 			})
 		}
 	}
