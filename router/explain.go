@@ -32,7 +32,8 @@ func (r *Router) Routes() Table {
 	t := make(Table, len(r.routes))
 	for i, rt := range r.routes {
 		f, _ := runtime.CallersFrames([]uintptr{rt.caller}).Next()
-		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: rt.name, Handler: funcName(rt.handler), File: f.File, Line: f.Line}
+		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: rt.name, Handler: funcName(rt.handler)}
+		t[i].File, t[i].Line = f.File, f.Line
 		for _, m := range rt.group.all() {
 			t[i].Middlewares = append(t[i].Middlewares, funcName(m))
 		}
@@ -153,7 +154,8 @@ type asked struct {
 func (a *asked) miss(p *pattern) (reason string, depth int) {
 	for i, s := range a.path {
 		if hasDots(s) {
-			return fmt.Sprintf("segment %d is %q: one that is, or has between slashes or backslashes, \".\" or \"..\" never matches", i+1, s), 0
+			return fmt.Sprintf("segment %d is %q: one that is, or has between slashes or backslashes, "+
+				"\".\" or \"..\" never matches", i+1, s), 0
 		}
 		if s == "" && i+1 < len(a.path) {
 			return fmt.Sprintf("segment %d is empty, and not the last", i+1), 0

@@ -24,8 +24,8 @@ type Group struct {
 func (g *Group) Group(prefix string, middlewares ...Middleware) *Group {
 	prefix = strings.TrimSuffix(prefix, "/")
 	if prefix != "" && prefix[0] != '/' && g.prefix != "" {
-		panic(fmt.Sprintf("router: the prefix %q of a group begins with no slash, and the group around has the prefix %q (registered at %s): "+
-			"write %q", prefix, g.prefix, callText(callSite()), "/"+prefix))
+		panic(fmt.Sprintf("router: the prefix %q of a group begins with no slash, "+
+			"and the group around has the prefix %q (registered at %s): write %q", prefix, g.prefix, callText(callSite()), "/"+prefix))
 	}
 	in := &Group{router: g.router, parent: g, prefix: g.prefix + prefix}
 	in.Use(middlewares...)
@@ -66,8 +66,8 @@ func (g *Group) join(pattern string) string {
 	case where == "" || n == 0:
 		return method + g.prefix + where
 	case n < 0 || g.prefix[0] != '/':
-		panic(fmt.Sprintf("router: the path of %q doesn't begin with a slash, in a group with the prefix %q (registered at %s)",
-			pattern, g.prefix, callText(callSite())))
+		panic(fmt.Sprintf("router: the path of %q doesn't begin with a slash, "+
+			"in a group with the prefix %q (registered at %s)", pattern, g.prefix, callText(callSite())))
 	}
 	return method + where[:n] + g.prefix + where[n:]
 }

@@ -104,7 +104,8 @@ func compareSegments(a, b *segment) relation {
 		return disjoint
 	}
 	before := compareEnds(a.text == b.text, strings.HasPrefix(a.text, b.text), strings.HasPrefix(b.text, a.text))
-	return before.and(compareEnds(a.suffix == b.suffix, strings.HasSuffix(a.suffix, b.suffix), strings.HasSuffix(b.suffix, a.suffix)))
+	x, y := a.suffix, b.suffix
+	return before.and(compareEnds(x == y, strings.HasSuffix(x, y), strings.HasSuffix(y, x)))
 }
 
 // compareEnds returns how two prefixes, or two suffixes, of captures relate.

@@ -33,7 +33,8 @@ func (rt *Route) Name(name string) *Route {
 	defer r.mu.Unlock()
 	r.mustBeOpen("Name")
 	if old := r.byName[name]; old != nil && old != rt {
-		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name", name, old.describe(), rt.describe()))
+		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name",
+			name, old.describe(), rt.describe()))
 	}
 	delete(r.byName, rt.name)
 	rt.name = name

@@ -147,20 +147,23 @@ func conflictText(p, old *pattern) string {
 	}
 	head := fmt.Sprintf("router: pattern %s conflicts with pattern %s:\n", p.route.describe(), old.route.describe())
 	if compare(p, old) == equal {
-		return head + fmt.Sprintf("both match the same requests, like %q.\nTo mend it, remove one of them, or give them different methods or hosts.", path)
+		return head + fmt.Sprintf("both match the same requests, like %q.\n"+
+			"To mend it, remove one of them, or give them different methods or hosts.", path)
 	}
-	head += fmt.Sprintf("both match %q, but neither is more specific: each matches requests that the other doesn't.\nTo mend it, ", path)
+	head += fmt.Sprintf("both match %q, but neither is more specific: "+
+		"each matches requests that the other doesn't.\nTo mend it, ", path)
 	paths := comparePaths(p.path, old.path)
 	if compareMethods(p.method, old.method) == equal || paths == overlapping {
-		return head + "write text in one of them where it has a wildcard and the other one has text, or change text of one of them, " +
-			"so that no path matches both."
+		return head + "write text in one of them where it has a wildcard and the other one has text, " +
+			"or change text of one of them, so that no path matches both."
 	}
 	wide, narrow := p.route, old.route // by their methods
 	if compareMethods(p.method, old.method) == narrower {
 		wide, narrow = narrow, wide
 	}
 	return head + fmt.Sprintf("register both for the same methods: %q instead of %q, or %q instead of %q.",
-		withMethod(narrow.method, wide.match.Pattern), wide.text(), withMethod(wide.method, narrow.match.Pattern), narrow.text())
+		withMethod(narrow.method, wide.match.Pattern), wide.text(),
+		withMethod(wide.method, narrow.match.Pattern), narrow.text())
 }
 
 func withMethod(method, pattern string) string {

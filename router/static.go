@@ -3,8 +3,8 @@ package router
 import "math/bits"
 
 // fixed finds the routes of a tree that have no wildcards by their whole paths, in one step. It is there
-// only if a third of the routes of the tree, or more, are such. The hash reads at most 24 bytes of a path; paths that are
-// alike there are next to each other, and compared.
+// only if a third of the routes of the tree, or more, are such. The hash reads at most 24 bytes of a path;
+// paths that are alike there are next to each other, and compared.
 type fixed struct {
 	slots  []uint16 // 1 + the index in routes, 0 for none; a power of two
 	routes []fixedRoute

@@ -151,7 +151,8 @@ func (t *tree) fill(i int, b *branch) {
 	}
 	t.nodes = t.nodes[:len(t.nodes)+len(b.kids)]
 	var list []suffixed
-	slices.SortStableFunc(b.ends, func(x, y *ending) int { return len(y.suffix) - len(x.suffix) }) // the narrower ones first
+	narrowerFirst := func(x, y *ending) int { return len(y.suffix) - len(x.suffix) }
+	slices.SortStableFunc(b.ends, narrowerFirst)
 	for _, e := range b.ends {
 		at := uint32(len(t.nodes))
 		t.nodes = t.nodes[:at+1]
