@@ -1,8 +1,6 @@
 package gale
 
 import (
-	"github.com/galehttp/gale/internal/door"
-
 	"errors"
 	"net"
 	"time"
