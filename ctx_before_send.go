@@ -5,6 +5,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
 )
 

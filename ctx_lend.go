@@ -3,6 +3,7 @@ package gale
 import (
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 )
 
