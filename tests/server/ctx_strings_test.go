@@ -93,6 +93,7 @@ func TestStringsAreKept(t *testing.T) {
 		again := 0
 		ts := harness.Start(t, &gale.Server{Engine: e}, func(ctx *gale.RequestCtx) {
 			ctx.Response.Header.Set("X-User", "alice0001")
+			ctx.SetPathValue("user", string(ctx.Path()))
 			ctx.Response.Header.SetServer(string(ctx.Path()))
 			ctx.Response.Header.SetContentTypeBytes(ctx.Path())
 			var cookie gale.Cookie
@@ -166,11 +167,14 @@ type ctxStrings struct{ ctx *gale.RequestCtx }
 func (c *ctxStrings) String() string                         { return c.ctx.String() }
 func (c *ctxStrings) BasicAuth() (user, pass string, _ bool) { return c.ctx.BasicAuth() }
 func (c *ctxStrings) ConnectProtocol() string                { return c.ctx.ConnectProtocol() }
+func (c *ctxStrings) PathValue(name string) string           { return c.ctx.PathValue(name) }
+func (c *ctxStrings) Pattern() string                        { return c.ctx.Pattern() }
 
 // All methods of RequestCtx, Request and Response that return strings are in the test above.
 func TestStringMethodsAreKnown(t *testing.T) {
 	known := map[string]bool{"*gale.RequestCtx.String": true, "*gale.RequestCtx.BasicAuth": true,
-		"*gale.RequestCtx.ConnectProtocol": true, "*gale.Request.ConnectProtocol": true, "*gale.Request.String": true, "*gale.Response.String": true}
+		"*gale.RequestCtx.ConnectProtocol": true, "*gale.RequestCtx.PathValue": true, "*gale.RequestCtx.Pattern": true,
+		"*gale.Request.ConnectProtocol": true, "*gale.Request.String": true, "*gale.Response.String": true}
 	for _, of := range []reflect.Type{reflect.TypeFor[*gale.RequestCtx](), reflect.TypeFor[*gale.Request](), reflect.TypeFor[*gale.Response]()} {
 		for i := range of.NumMethod() {
 			m := of.Method(i)
