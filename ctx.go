@@ -53,9 +53,9 @@ type RequestCtx struct {
 	after    []func(int64, error) // of AfterSend, in the order in which they were added; under mu
 	flush    flushState
 	stream   requestStream
-	body     h1.Body    // decodes the body of the request
-	trailers msg.Fields // of the request
-	route    door.Route // what package router has found
+	body     h1.Body     // decodes the body of the request
+	trailers msg.Fields  // of the request
+	route    *door.Route // what package router has found; nil in a context that no router has used
 
 	loan   *lifetime.Loan // what ctx belongs to while it is lent, else nil
 	sendMu sync.Mutex     // held while something is written for the handler; before mu
@@ -138,7 +138,7 @@ func (ctx *RequestCtx) reset() {
 	if len(ctx.trailers.Buf)|len(ctx.trailers.Recs) != 0 {
 		ctx.trailers.Reset()
 	}
-	if ctx.route.Used {
+	if ctx.route != nil && ctx.route.Used {
 		ctx.route.Reset()
 	}
 	if ctx.Request.files.Load() != nil {

@@ -66,7 +66,7 @@ var errHookPanicked = errors.New("gale: a function of BeforeSend panicked: the r
 type snapshot struct {
 	req        *Request // only header and URI; set together with the other fields
 	values     userValues
-	route      door.Route
+	route      *door.Route // nil if no router was used
 	remoteAddr net.Addr
 	now        time.Time
 }
@@ -90,8 +90,11 @@ func (ctx *RequestCtx) note() {
 	s.req.keepsSlash, s.req.routed, s.req.uriUsed = from.keepsSlash, from.routed, s.req.uriUsed || from.uriUsed
 	clear(s.values)
 	s.values = append(s.values[:0], from.userValues...)
-	if ctx.route.Used {
-		ctx.route.CopyTo(&s.route)
+	if ctx.route != nil && ctx.route.Used {
+		if s.route == nil {
+			s.route = new(door.Route)
+		}
+		ctx.route.CopyTo(s.route)
 	}
 	s.remoteAddr, s.now = ctx.remoteAddr, ctx.now
 }
@@ -101,7 +104,9 @@ func (s *snapshot) forget() {
 	ReleaseRequest(s.req)
 	clear(s.values)
 	s.values = s.values[:0]
-	s.route.Reset()
+	if s.route != nil {
+		s.route.Reset()
+	}
 	s.req, s.remoteAddr, s.now = nil, nil, time.Time{}
 }
 
@@ -209,7 +214,9 @@ func (ctx *RequestCtx) standIn() *RequestCtx {
 	if s := &ctx.seen; s.req != nil {
 		s.req.copyToSkipBody(&in.Request)
 		in.Request.userValues = s.values
-		s.route.CopyTo(&in.route)
+		if s.route != nil {
+			s.route.CopyTo(in.makeRoute())
+		}
 		in.remoteAddr, in.now = s.remoteAddr, s.now
 	}
 	ctx.mu.Unlock()

@@ -3,7 +3,6 @@ package gale
 import (
 	"time"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
 )
 
@@ -44,7 +43,7 @@ func (ctx *RequestCtx) lapse() {
 	ctx.Request.lapse()
 	ctx.Response.lapse()
 	ctx.trailers.Lapse()
-	ctx.route = door.Route{}
+	ctx.route = nil
 	if !ctx.isHeld() {
 		ctx.Request.userValues = nil
 	}

@@ -32,7 +32,7 @@ func (ctx *RequestCtx) PeekPathValue(name string) []byte {
 // copied.
 func (ctx *RequestCtx) SetPathValue(name, value string) {
 	used(ctx.loan)
-	ctx.route.Set(string([]byte(name)), value)
+	ctx.makeRoute().Set(string([]byte(name)), value)
 }
 
 // Pattern returns the pattern of the route that package router has found for the request, without the
@@ -61,7 +61,7 @@ func (ctx *RequestCtx) pathValue(key any) any {
 }
 
 func init() {
-	door.RouteOf = func(ctx any) *door.Route { return &ctx.(*RequestCtx).route }
+	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
 	door.BeginRoute = func(ctx any) (*door.Route, []byte) { return ctx.(*RequestCtx).beginRoute() }
 	door.SetRoutePath = func(ctx any, path []byte) []byte {
 		u := ctx.(*RequestCtx).URI()
@@ -74,32 +74,41 @@ func init() {
 		if ctx.timedOut.Load() != nil || ctx.isDetached() {
 			return // other goroutines may be using the request
 		}
-		ctx.route.Nested = false
+		ctx.makeRoute().Nested = false
 		if u := ctx.URI(); bytes.Equal(u.PathOriginal(), path) {
 			u.SetPathBytes(before)
 		}
 	}
 }
 
+// makeRoute returns the Route of ctx, which stays with it for other requests.
+func (ctx *RequestCtx) makeRoute() *door.Route {
+	if ctx.route == nil {
+		ctx.route = new(door.Route)
+	}
+	return ctx.route
+}
+
 // beginRoute is door.BeginRoute.
 func (ctx *RequestCtx) beginRoute() (*door.Route, []byte) {
 	used(ctx.loan)
-	ctx.route.Used = true
+	m := ctx.makeRoute()
+	m.Used = true
 	req := &ctx.Request
 	req.routed = true
 	if !req.uriParsed {
 		if target := req.Header.target(); target[0] == '/' {
-			return &ctx.route, pathOf(target)
+			return m, pathOf(target)
 		} else if len(target) == 1 && target[0] == '*' || req.Header.IsConnect() {
-			return &ctx.route, nil
+			return m, nil
 		}
 	}
 	u := req.URI()
 	u.route()
 	if req.uriBad || req.Header.IsConnect() && !bytes.HasPrefix(u.PathOriginal(), slash) {
-		return &ctx.route, nil
+		return m, nil
 	}
-	return &ctx.route, u.PathOriginal()
+	return m, u.PathOriginal()
 }
 
 // pathOf returns target without its query. A fragment stays: a "#" is in no path that a router finds.

@@ -20,7 +20,7 @@ func (ctx *RequestCtx) UserValue(key any) any {
 	if own := ctx.ownContext(key); own != nil {
 		return own // for types of other packages whose Value asks here
 	}
-	if v := ctx.Request.UserValue(key); v != nil || !ctx.route.Used {
+	if v := ctx.Request.UserValue(key); v != nil || ctx.route == nil {
 		return v
 	}
 	return ctx.pathValue(key)
@@ -28,7 +28,7 @@ func (ctx *RequestCtx) UserValue(key any) any {
 
 // UserValueBytes is UserValue for string(key).
 func (ctx *RequestCtx) UserValueBytes(key []byte) any {
-	if v := ctx.Request.UserValueBytes(key); v != nil || !ctx.route.Used {
+	if v := ctx.Request.UserValueBytes(key); v != nil || ctx.route == nil {
 		return v
 	}
 	return ctx.pathValue(key)

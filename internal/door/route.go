@@ -45,8 +45,11 @@ func (r *Route) Reset() {
 	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0]}
 }
 
-// Value returns the bytes of the value called name.
+// Value returns the bytes of the value called name. r may be nil.
 func (r *Route) Value(name string) (value []byte, ok bool) {
+	if r == nil {
+		return nil, false
+	}
 	for i := range r.Others {
 		if r.Others[i].Name == name {
 			return r.Bytes(r.Others[i].Span), true
@@ -143,10 +146,10 @@ func below(prefix, pattern string, host int) string {
 	return pattern[:host] + prefix[hostLen(prefix):] + pattern[host:]
 }
 
-// Whole returns the pattern with the prefixes of the mounts around.
+// Whole returns the pattern with the prefixes of the mounts around. r may be nil.
 func (r *Route) Whole() string {
 	switch {
-	case r.Found == nil:
+	case r == nil || r.Found == nil:
 		return ""
 	case r.Prefix == "":
 		return r.Found.Pattern
