@@ -375,9 +375,13 @@ func TestDetachedDoneIsLast(t *testing.T) {
 }
 
 // stopper is a body stream that waits in Read until it may go on.
-type stopper struct{ goOn <-chan struct{} }
+type stopper struct {
+	reached chan<- struct{} // closed by the first Read
+	goOn    <-chan struct{}
+}
 
 func (s stopper) Read(p []byte) (int, error) {
+	close(s.reached)
 	<-s.goOn
 	return copy(p, "stream"), io.EOF
 }
@@ -406,7 +410,7 @@ func detachedDone(t *testing.T, e Engine, version int, event, response string, b
 		ctx.Detach()
 		entered <- ctx
 		if response == "stream" {
-			ctx.SetBodyStream(stopper{goOn}, -1)
+			ctx.SetBodyStream(stopper{reached, goOn}, -1)
 			return
 		}
 		close(reached)
@@ -458,9 +462,7 @@ func detachedDone(t *testing.T, e Engine, version int, event, response string, b
 		got <- fmt.Sprint(resp.StatusCode, " ", string(b), " ", err)
 	}()
 	ctx := <-entered
-	if response != "stream" {
-		<-reached
-	}
+	<-reached
 	done := ctx.Done()
 	child, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -28,6 +28,8 @@ type bodyHandle struct {
 	mu   sync.Mutex     // may be locked while busy is held, and never for long
 	r    *requestStream // nil at the end; it changes with both locks held
 	loan *lifetime.Loan // of the context, nil if a late Read isn't reported; guarded by busy
+
+	revoking sync.Mutex // held by revoke; before busy
 }
 
 // lock returns the stream, with busy held. At the end it returns nil.
@@ -131,6 +133,8 @@ func (h *bodyHandle) cutWrites() {
 // revoke ends the handle, and with it the reading of the body. If a Read runs, the connection
 // can't be used again.
 func (h *bodyHandle) revoke() {
+	h.revoking.Lock() // or another call would look like a Read
+	defer h.revoking.Unlock()
 	if !h.busy.TryLock() {
 		h.mu.Lock()
 		if h.r != nil {

@@ -144,7 +144,7 @@ func TestLentPartsAreOver(t *testing.T) {
 				var kept *multipart.Part
 				var parts *multipart.Reader
 				var readers sync.WaitGroup
-				begun, goOn := make(chan bool), make(chan bool)
+				begun, goOn, over := make(chan bool), make(chan bool), make(chan bool, 1)
 				hs := way.start(t, &Server{Handler: func(ctx *RequestCtx) {
 					if string(ctx.Path()) == "/next" {
 						begun <- true
@@ -152,6 +152,7 @@ func TestLentPartsAreOver(t *testing.T) {
 						fmt.Fprint(ctx, bytes.Equal(ctx.PostBody(), body("c")))
 						return
 					}
+					ctx.SetUserValue("end", peers.CloserFunc(func() error { over <- true; return nil }))
 					var err error
 					if parts, err = ctx.MultipartReader(); err != nil {
 						t.Error(err)
@@ -202,6 +203,7 @@ func TestLentPartsAreOver(t *testing.T) {
 				}
 				for _, path := range []string{"/keep", "/keep", "/goes-on", "/goes-on"} {
 					send(path, "k")
+					<-over // over HTTP/2 the client may know the response before that
 					answer := make(chan string, 1)
 					go func() { answer <- send("/next", "c") }()
 					<-begun
