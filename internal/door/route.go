@@ -170,8 +170,8 @@ var (
 	RouteOf func(ctx any) *Route
 	// BeginRoute gives a router the Route of ctx, a *gale.RequestCtx, and the path of its request as
 	// it was received, which a fragment may follow: nothing for a target that has none, such as "*".
-	// From then on RequestCtx.Path
-	// keeps %2F and %5C encoded, and a %25 before 2F and 5C. Package gale sets it.
+	// From then on RequestCtx.Path keeps %2F and %5C encoded, and a %25 before 2F and 5C. Package
+	// gale sets it.
 	BeginRoute func(ctx any) (r *Route, path []byte)
 	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx,
 	// and returns the one before. RestoreRoutePath undoes that, unless the program has the request
