@@ -47,6 +47,20 @@ func ExampleServer() {
 	log.Fatal(server.ListenAndServe(":8080"))
 }
 
+// Run serves until the process gets SIGINT or SIGTERM. It drains for five seconds then, and
+// returns when all requests are answered, at most ten seconds later.
+func ExampleRun() {
+	server := &gale.Server{
+		DrainTime: 5 * time.Second,
+		Handler: func(ctx *gale.RequestCtx) {
+			ctx.SetBodyString("hello\n")
+		},
+	}
+	if err := gale.Run(context.Background(), server, "127.0.0.1:8080"); err != nil {
+		log.Print(err)
+	}
+}
+
 // On SIGTERM the server goes on serving for five seconds, and tells clients to close
 // their connections. Then it stops accepting, and answers the requests that it has
 // received, for ten more seconds at most.

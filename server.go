@@ -445,6 +445,7 @@ type Server struct {
 type serverRun struct {
 	mu         sync.Mutex
 	listeners  map[*listening]struct{}
+	begun      chan struct{} // closed when the next listener is in listeners; nil if no caller waits
 	handshakes map[*tls.Conn]handshaking
 	waiters    map[*requestDone]struct{} // requests that asked for Done
 	timed      atomic.Int32              // handlers that TimeoutHandler runs

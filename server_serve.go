@@ -154,6 +154,10 @@ func (s *Server) begin(ln, plain net.Listener) (*listening, error) {
 	l.last, l.socket = engine.NewLastCall(plain, l.close), socketOf(plain)
 	l.ended, l.closed = make(chan struct{}), make(chan struct{})
 	s.run.listeners[l] = struct{}{}
+	if s.run.begun != nil {
+		close(s.run.begun)
+		s.run.begun = nil
+	}
 	s.workers.open(true)
 	if s.engine.Dispatch == nil {
 		s.engine.Dispatch, s.engine.Unwound = s.resume, s.unwound

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -49,9 +48,9 @@ Flags may come before or after DIR, with one dash or two. They are:
 // runServe serves until a signal ends it.
 func runServe(args []string, stdout, stderr io.Writer) error {
 	// From here on signals are handled: everything that is opened must be closed.
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, endSignals()...)
-	defer signal.Stop(signals)
+	early := make(chan os.Signal, 1)
+	signal.Notify(early, endSignals()...)
+	defer signal.Stop(early)
 	cfg, err := parseServeFlags(args)
 	if err != nil {
 		return err
@@ -81,45 +80,36 @@ func runServe(args []string, stdout, stderr io.Writer) error {
 
 	s := cfg.newServer(copies.root, log)
 	defer cfg.finishUploads()
-	done := make(chan error, 1)
-	go func() { done <- tls.serve(s, ln.Listener) }()
-	if err := awaitServing(s, done); err != nil {
-		return fmt.Errorf("serving ended: %w", err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	runner := &gale.Runner{
+		ShutdownTimeout: max(cfg.shutdownGrace, 1), // 0 is the default of Runner
+		Signals:         endSignals(),
+		NoDrain:         []os.Signal{os.Interrupt, syscall.SIGHUP},
+		Ready: func() {
+			banner(stdout, cfg, ln, tls)
+			if cfg.open {
+				openBrowser(urls(ln.Addr(), tls.enabled())[0], logger)
+			}
+			go removeStale(os.TempDir())
+			if len(early) > 0 {
+				cancel()
+			}
+		},
+		Stopping: func(sig os.Signal) {
+			logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "signal", fmt.Sprint(sig),
+				"drain", cfg.drain.String(), "grace", cfg.shutdownGrace.String())
+		},
 	}
-	banner(stdout, cfg, ln, tls)
-	if cfg.open {
-		openBrowser(urls(ln.Addr(), tls.enabled())[0], logger)
+	err = runner.Run(ctx, gale.Service{Server: s, Serve: func() error { return tls.serve(s, ln.Listener) }})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		logger.Warn("requests cut", "error", err, "grace", cfg.shutdownGrace.String())
+		return nil
+	case err == nil, errors.Is(err, gale.ErrStopped):
+		return err
 	}
-	go removeStale(os.TempDir())
-
-	select {
-	case err := <-done:
-		return fmt.Errorf("serving ended: %w", err)
-	case sig := <-signals:
-		return shutdown(s, drainFor(sig, cfg.drain), cfg.shutdownGrace, signals, logger)
-	}
-}
-
-// awaitServing waits until s serves. A shutdown before that would find nothing to drain,
-// although clients can connect to the listener. done has the error if s can't serve.
-func awaitServing(s *gale.Server, done <-chan error) error {
-	for len(s.Stats().Listeners) == 0 {
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(100 * time.Microsecond):
-		}
-	}
-	return nil
-}
-
-// drainFor returns how long to drain after sig: d for SIGTERM, and 0 for others, such as
-// an interrupt from a terminal.
-func drainFor(sig os.Signal, d time.Duration) time.Duration {
-	if sig != syscall.SIGTERM {
-		return 0
-	}
-	return d
+	return fmt.Errorf("serving ended: %w", err)
 }
 
 // endSignals are the signals that end the process. A hangup signal that is ignored,
@@ -130,37 +120,6 @@ func endSignals() []os.Signal {
 		sigs = append(sigs, syscall.SIGHUP)
 	}
 	return sigs
-}
-
-// errStopped is the error after a second signal.
-var errStopped = errors.New("stopped before all requests were answered")
-
-// shutdown drains, then waits for running requests, at most for grace. The next
-// signal ends the wait.
-func shutdown(s *gale.Server, drain, grace time.Duration, signals <-chan os.Signal, logger *slog.Logger) error {
-	logger.Info("shutting down", "connections", s.GetOpenConnectionsCount(), "drain", drain.String(), "grace", grace.String())
-	ctx, cancel := context.WithTimeout(context.Background(), drain+grace)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() {
-		if drain == 0 {
-			now, cancel := context.WithCancel(ctx)
-			cancel()
-			_ = s.ShutdownWithContext(now) // ends the drain
-		}
-		done <- s.ShutdownWithContext(ctx)
-	}()
-	select {
-	case err := <-done:
-		if !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
-		logger.Warn("connections cut", "connections", s.GetOpenConnectionsCount(), "grace", grace.String())
-		return s.Close()
-	case <-signals:
-		_ = s.Close()
-		return errStopped
-	}
 }
 
 // newServer returns the server for cfg, which logs its requests to log.

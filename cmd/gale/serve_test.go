@@ -158,6 +158,25 @@ func (p *process) wait() int {
 	return -1
 }
 
+// insist sends the signal until the process ends: one that comes within 100 ms of the first
+// means the same. It returns the exit code.
+func (p *process) insist(sig os.Signal) int {
+	p.t.Helper()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			_ = p.cmd.Process.Signal(sig)
+			select {
+			case <-ended:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return p.wait()
+}
+
 // client follows no redirects and decodes nothing.
 var client = &http.Client{
 	Timeout:       patience,
@@ -539,8 +558,7 @@ func TestServeDrains(t *testing.T) {
 		closes = resp.Close
 		conn.Close()
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	if code := p.wait(); code != exitFailed {
+	if code := p.insist(syscall.SIGTERM); code != exitFailed {
 		t.Errorf("exit code %d after a second signal", code)
 	}
 	p = serve(t, dir, "-drain", "10m")
@@ -583,8 +601,7 @@ func TestServeShutdownGrace(t *testing.T) {
 	defer stuck(p).Close()
 	_ = p.cmd.Process.Signal(os.Interrupt)
 	p.logged("shutting down")
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	if code := p.wait(); code != exitFailed {
+	if code := p.insist(syscall.SIGTERM); code != exitFailed {
 		t.Errorf("exit code %d after a second signal", code)
 	}
 	if left, err := os.ReadDir(p.tmp); err != nil || len(left) > 0 {

@@ -295,6 +295,9 @@ func ReleaseTimer(t *time.Timer) { gale.ReleaseTimer(t) }
 // ReleaseURI calls [gale.ReleaseURI].
 func ReleaseURI(u *URI) { gale.ReleaseURI(u) }
 
+// Run calls [gale.Run].
+func Run(ctx context.Context, s *Server, addr string) error { return gale.Run(ctx, s, addr) }
+
 // SaveMultipartFile calls [gale.SaveMultipartFile].
 func SaveMultipartFile(fh *multipart.FileHeader, path string) error {
 	return gale.SaveMultipartFile(fh, path)

@@ -180,11 +180,17 @@ type RetryIfFunc = gale.RetryIfFunc
 // RoundTripper is [gale.RoundTripper].
 type RoundTripper = gale.RoundTripper
 
+// Runner is [gale.Runner].
+type Runner = gale.Runner
+
 // ServeHandler is [gale.ServeHandler].
 type ServeHandler = gale.ServeHandler
 
 // Server is [gale.Server].
 type Server = gale.Server
+
+// Service is [gale.Service].
+type Service = gale.Service
 
 // Stats is [gale.Stats].
 type Stats = gale.Stats

@@ -220,6 +220,11 @@ var ErrResponseFirstLineMissingSpace error
 //go:linkname ErrSmallReadBuffer github.com/galehttp/gale.ErrSmallReadBuffer
 var ErrSmallReadBuffer error
 
+// ErrStopped is [gale.ErrStopped], the same variable.
+//
+//go:linkname ErrStopped github.com/galehttp/gale.ErrStopped
+var ErrStopped error
+
 // ErrStreamRefused is [gale.ErrStreamRefused], the same variable.
 //
 //go:linkname ErrStreamRefused github.com/galehttp/gale.ErrStreamRefused

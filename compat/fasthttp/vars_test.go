@@ -132,6 +132,9 @@ func TestVariables(t *testing.T) {
 	if &ErrSmallReadBuffer != &gale.ErrSmallReadBuffer {
 		t.Error("ErrSmallReadBuffer")
 	}
+	if &ErrStopped != &gale.ErrStopped {
+		t.Error("ErrStopped")
+	}
 	if &ErrStreamRefused != &gale.ErrStreamRefused {
 		t.Error("ErrStreamRefused")
 	}

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"log"
@@ -28,7 +29,9 @@ func main() {
 		IdleTimeout:        time.Minute,
 		MaxRequestBodySize: 64 << 10,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // note is what the service stores.

@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 	"strings"
@@ -29,9 +30,16 @@ func main() {
 		Email:      *email,
 		Cache:      autocert.DirCache(*cache),
 	}
-	go func() { log.Fatal(plainServer(manager).ListenAndServe(":80")) }()
-	// The certificates come from the manager: no files here.
-	log.Fatal(tlsServer(manager).ListenAndServeTLS(":443", "", ""))
+	plain, secure := plainServer(manager), tlsServer(manager)
+	var runner gale.Runner
+	err := runner.Run(context.Background(),
+		gale.Service{Server: plain, Serve: func() error { return plain.ListenAndServe(":80") }},
+		// The certificates come from the manager: no files here.
+		gale.Service{Server: secure, Serve: func() error { return secure.ListenAndServeTLS(":443", "", "") }},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // tlsServer serves the program itself.

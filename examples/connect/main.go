@@ -13,8 +13,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -31,31 +29,18 @@ func main() {
 	cert := flag.String("cert", "", "speak TLS, with the certificate chain in this PEM `FILE`")
 	key := flag.String("key", "", "and the private key in this one")
 	flag.Parse()
-	stop, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer release()
 
 	server := newServer()
-	failed := make(chan error, 1)
-	go func() {
+	serve := func() error {
 		if *cert != "" {
-			failed <- server.ListenAndServeTLS(*addr, *cert, *key)
-		} else {
-			failed <- server.ListenAndServe(*addr)
+			return server.ListenAndServeTLS(*addr, *cert, *key)
 		}
-	}()
-	select {
-	case err := <-failed:
-		log.Fatal(err)
-	case <-stop.Done():
+		return server.ListenAndServe(*addr)
 	}
-	release() // a second signal ends the process at once
-
-	// Calls that run have 10 seconds to end. Close breaks off the rest.
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := server.ShutdownWithContext(ctx); err != nil {
-		log.Printf("not all calls have ended: %v", err)
-		server.Close()
+	// After a signal, calls that run have 10 seconds to end.
+	runner := &gale.Runner{ShutdownTimeout: 10 * time.Second}
+	if err := runner.Run(context.Background(), gale.Service{Server: server, Serve: serve}); err != nil {
+		log.Fatal(err)
 	}
 }
 

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"log"
 	"time"
@@ -42,5 +43,7 @@ func main() {
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -23,7 +24,9 @@ func main() {
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func handle(ctx *gale.RequestCtx) {

@@ -9,6 +9,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"log"
@@ -37,7 +38,9 @@ func main() {
 		StreamRequestBody: true,
 		IdleTimeout:       time.Minute,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }
 
 // newProxy returns a proxy for the servers in to. It trusts the networks in trust.

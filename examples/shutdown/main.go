@@ -10,8 +10,7 @@ import (
 	"context"
 	"flag"
 	"log"
-	"os/signal"
-	"syscall"
+	"os"
 	"time"
 
 	"github.com/galehttp/gale"
@@ -23,9 +22,6 @@ func main() {
 	grace := flag.Duration("grace", 10*time.Second, "how long running requests may take after that")
 	flag.Parse()
 
-	stop, done := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer done()
-
 	server := &gale.Server{
 		DrainTime:    *drain,
 		ReadTimeout:  10 * time.Second,
@@ -33,20 +29,16 @@ func main() {
 		IdleTimeout:  time.Minute,
 	}
 	server.Handler = func(ctx *gale.RequestCtx) { handle(server, ctx) }
-	failed := make(chan error, 1)
-	go func() { failed <- server.ListenAndServe(*addr) }()
-
-	select {
-	case err := <-failed:
-		log.Fatal(err)
-	case <-stop.Done():
+	runner := &gale.Runner{
+		ShutdownTimeout: *grace,
+		Stopping:        func(os.Signal) { log.Print("shutting down") },
 	}
-	done() // a second signal ends the process at once
-	log.Print("shutting down")
-	ctx, cancel := context.WithTimeout(context.Background(), *drain+*grace)
-	defer cancel()
-	if err := server.ShutdownWithContext(ctx); err != nil {
-		log.Fatalf("not all requests were answered: %v", err)
+	err := runner.Run(context.Background(), gale.Service{
+		Server: server,
+		Serve:  func() error { return server.ListenAndServe(*addr) },
+	})
+	if err != nil {
+		log.Fatal(err)
 	}
 	log.Print("all requests were answered")
 }

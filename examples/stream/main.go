@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -28,7 +29,9 @@ func main() {
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func handle(ctx *gale.RequestCtx) {

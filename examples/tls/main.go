@@ -6,6 +6,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"flag"
 	"fmt"
@@ -32,7 +33,14 @@ func main() {
 		IdleTimeout:        time.Minute,
 	}
 	go reloadOnHangup(server)
-	log.Fatal(server.ListenAndServeTLS(*addr, *cert, *key))
+	var runner gale.Runner
+	err := runner.Run(context.Background(), gale.Service{
+		Server: server,
+		Serve:  func() error { return server.ListenAndServeTLS(*addr, *cert, *key) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 func reloadOnHangup(server *gale.Server) {

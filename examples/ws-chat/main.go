@@ -16,8 +16,6 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/galehttp/gale"
@@ -31,8 +29,6 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "listen on `HOST:PORT`")
 	secure := flag.Bool("tls-self-signed", false, "serve HTTPS with a certificate that is made now")
 	flag.Parse()
-	stop, done := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer done()
 
 	c := newChat()
 	server := &gale.Server{
@@ -47,17 +43,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- serve(server, ln, *secure) }()
-	select {
-	case err := <-failed:
-		log.Fatal(err)
-	case <-stop.Done():
-	}
-	done() // a second signal ends the process at once
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	if err := server.ShutdownWithContext(ctx); err != nil { // closes WebSockets with status code 1001
+	var runner gale.Runner // its shutdown closes WebSockets with status code 1001
+	err = runner.Run(context.Background(), gale.Service{
+		Server: server,
+		Serve:  func() error { return serve(server, ln, *secure) },
+	})
+	if err != nil {
 		log.Fatal(err)
 	}
 }

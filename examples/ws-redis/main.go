@@ -8,6 +8,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"log"
 	"strings"
@@ -34,7 +35,9 @@ func main() {
 		WriteTimeout: 10 * time.Second,
 		IdleTimeout:  time.Minute,
 	}
-	log.Fatal(server.ListenAndServe(*addr))
+	if err := gale.Run(context.Background(), server, *addr); err != nil {
+		log.Fatal(err)
+	}
 }
 
 func handle(topics *ws.Topics, ctx *gale.RequestCtx) {
