@@ -19,6 +19,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/reverse"
+	"github.com/galehttp/gale/router"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
 
@@ -123,6 +124,22 @@ func (a *arrival) byPath(ctx *gale.RequestCtx) {
 	a.set(string(ctx.RequestURI()), isAdmin(string(ctx.Path())))
 }
 
+func (a *arrival) byRouter() gale.RequestHandler {
+	serve := func(entered bool) gale.RequestHandler {
+		return func(ctx *gale.RequestCtx) { a.set(string(ctx.RequestURI()), entered) }
+	}
+	return routed(serve(true), serve(false))
+}
+
+// routed is a router with a handler of /admin and what is below it, and one of everything else.
+func routed(admin, rest gale.RequestHandler) gale.RequestHandler {
+	r := router.New()
+	r.Handle("/admin", admin)
+	r.Handle("/admin/{rest...}", admin)
+	r.Handle("/{rest...}", rest)
+	return r.Handler()
+}
+
 // Guards. Each refuses what is below /admin by its own reading.
 
 func guardByPath(next gale.RequestHandler) gale.RequestHandler {
@@ -133,6 +150,10 @@ func guardByPath(next gale.RequestHandler) gale.RequestHandler {
 		}
 		next(ctx)
 	}
+}
+
+func guardByRouter(next gale.RequestHandler) gale.RequestHandler {
+	return routed(func(ctx *gale.RequestCtx) { ctx.Error("guarded", gale.StatusForbidden) }, next)
 }
 
 func guardByMux(next http.Handler) http.Handler {
@@ -210,12 +231,32 @@ func testOnePath(t *testing.T, version int) {
 		{"ServeMux, NewHTTPHandler, reverse, any reader", func(a *arrival) string {
 			return serveNetHTTP(t, guardByMux(adaptor.NewHTTPHandler(upstream(a, http.HandlerFunc(a.byAnyReading), gale.HTTP2Off))))
 		}, true},
+		// A router answers paths that aren't clean by a redirect, too.
+		{"ctx.Path, router", func(a *arrival) string { return peersGale(t, guardByPath(a.byRouter())) }, true},
+		{"router, ctx.Path", func(a *arrival) string { return peersGale(t, guardByRouter(a.byPath)) }, true},
+		{"router, router", func(a *arrival) string { return peersGale(t, guardByRouter(a.byRouter())) }, true},
+		{"router, ServeMux", func(a *arrival) string { return peersGale(t, guardByRouter(adaptor.NewFastHTTPHandler(a.mux()))) }, true},
+		{"router, URL.Path", func(a *arrival) string {
+			return peersGale(t, guardByRouter(adaptor.NewFastHTTPHandlerFunc(a.byURLPath)))
+		}, true},
+		{"router, reverse, any reader", func(a *arrival) string {
+			return peersGale(t, guardByRouter(upstream(a, http.HandlerFunc(a.byAnyReading), gale.HTTP2Off)))
+		}, true},
+		{"router, reverse, router by HTTP/2", func(a *arrival) string {
+			return peersGale(t, guardByRouter(proxyTo(t, peersGale(t, a.byRouter()), gale.HTTP2Only)))
+		}, true},
+		{"ServeMux, NewHTTPHandler, router", func(a *arrival) string { return serveNetHTTP(t, guardByMux(adaptor.NewHTTPHandler(a.byRouter()))) }, true},
+		{"NewHTTPHandler, router, reverse, any reader", func(a *arrival) string {
+			return serveNetHTTP(t, adaptor.NewHTTPHandler(guardByRouter(upstream(a, http.HandlerFunc(a.byAnyReading), gale.HTTP2Off))))
+		}, true},
 	}
 	for _, c := range chains {
 		a := new(arrival)
 		addr := c.serve(a)
 		_, afterNetHTTP, _ := strings.Cut(c.name, "NewHTTPHandler") // "" if it isn't there, or if nothing follows
 		overNetHTTP := strings.Contains(c.name, "NewHTTPHandler") && !strings.Contains(c.name, "raw")
+		guard, next, _ := strings.Cut(c.name, ", ")
+		routed := guard == "router" && next != "ctx.Path" && next != "router"
 		client := &gale.HostClient{Addr: addr, HTTP2: gale.HTTP2Only}
 		for _, row := range pathRows {
 			method, target := "GET", row.target
@@ -243,7 +284,9 @@ func testOnePath(t *testing.T, version int) {
 				continue // net/http leaves "//", and ctx.Path doesn't
 			case overNetHTTP && afterNetHTTP != "" && encodedSlash.MatchString(target) && status == 400:
 				continue // net/http and ctx.Path find no slash there, and the next reader may
-			case c.muxed && strings.Contains(target, "//") && (status == 301 || status == 307):
+			case routed && encodedSlash.MatchString(target) && status == 400:
+				continue // nor does a router
+			case c.muxed && strings.Contains(target, "//") && (status == 301 || status == 307 || status == 308):
 				continue // a ServeMux answers so by itself
 			}
 			want := strings.TrimPrefix(target, "http://a")
