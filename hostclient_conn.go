@@ -39,8 +39,11 @@ func (cc *clientConn) wasUsed() bool { return cc.served > 0 }
 
 // isOld reports whether a connection was used for MaxConnDuration.
 func (c *HostClient) isOld(cc *clientConn) bool {
-	return c.MaxConnDuration > 0 && clock.Ticks()-cc.created > clock.Tick(c.MaxConnDuration)
+	return c.MaxConnDuration > 0 && cc.age() > c.MaxConnDuration
 }
+
+// age returns how long ago the connection was made.
+func (cc *clientConn) age() time.Duration { return time.Duration(clock.Ticks() - cc.created) }
 
 // CreatedTime returns the time when the connection was made.
 func (cc *clientConn) CreatedTime() time.Time { return cc.created.Time() }

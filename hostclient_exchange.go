@@ -32,10 +32,9 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 	k.quick = c.isQuick(req)
 	rules := c.readRules(req, resp)
 	var out h2Outgoing
-	if err := c.chooseProto(k, req, &out); err != nil {
+	if err := c.chooseProto(k, req, &rules, &out); err != nil {
 		return false, resp.failed(err)
 	}
-	defer c.passOn(k) // on each way out before the stream is open
 	w, err := c.acquire(k)
 	for {
 		if err != nil {
@@ -43,7 +42,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 			return false, resp.failed(err)
 		}
 		if c.Trace != nil {
-			c.traceConn(req, w, time.Duration(clock.Ticks()-from))
+			c.traceConn(k, req, w, time.Duration(clock.Ticks()-from))
 		}
 		var got carryOutcome
 		switch got, err = c.carry(w, k, req, resp, &rules, &out); got {
@@ -129,12 +128,17 @@ func (c *HostClient) carryHTTP1(cc *clientConn, k *call, req *Request, resp *Res
 
 // traceConn calls the trace function for a request that has a connection. If it
 // panics, a connection that no other call uses is closed.
-func (c *HostClient) traceConn(req *Request, w wire, wait time.Duration) {
+func (c *HostClient) traceConn(k *call, req *Request, w wire, wait time.Duration) {
 	returned := false
 	defer func() {
-		if cc, own := w.(*clientConn); own && !returned {
-			c.discard(cc)
+		if returned {
+			return
 		}
+		if cc, own := w.(*clientConn); own {
+			c.discard(cc)
+			return
+		}
+		c.passOn(k)
 	}()
 	c.Trace.gotConn(req, w, wait)
 	returned = true

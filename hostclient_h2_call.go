@@ -478,8 +478,3 @@ func (k *call) failedH2(s *h2Call, req *Request) error {
 
 // errH2Upgrade is the error of a request that HTTP/2 can't carry.
 var errH2Upgrade = errors.New("gale: a CONNECT request, or one with Upgrade, can't be sent over HTTP/2: set HostClient.HTTP2 to another value than HTTP2Only")
-
-// needsHTTP1 reports whether req can't be sent over HTTP/2.
-func needsHTTP1(req *Request) bool {
-	return req.protocol == "" && (req.Header.IsConnect() || req.Header.s.Has(msg.Upgrade))
-}

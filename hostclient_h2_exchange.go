@@ -7,13 +7,14 @@ import (
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // chooseProto decides which protocol can carry req, as far as that is known. If it may be HTTP/2,
 // it prepares out.
-func (c *HostClient) chooseProto(k *call, req *Request, out *h2Outgoing) error {
+func (c *HostClient) chooseProto(k *call, req *Request, rules *readRules, out *h2Outgoing) error {
 	p := c.speaks()
-	k.http1 = k.http1 || needsHTTP1(req)
+	k.http1 = k.http1 || req.protocol == "" && (rules.tunnel || req.Header.s.Has(msg.Upgrade))
 	switch {
 	case p == protoHTTP1:
 		return nil
@@ -44,6 +45,7 @@ func (req *Request) prepareHTTP2(k *call, out *h2Outgoing) (err error) {
 
 // carryHTTP2 is carry over a connection of HTTP/2, also for OpenStream.
 func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Response, rules *readRules, out *h2Outgoing) (carryOutcome, error) {
+	defer c.passOn(k) // on each way out before the stream is open
 	if err := req.prepareHTTP2(k, out); err != nil {
 		return carryFailed, err
 	}

@@ -13,14 +13,26 @@ import (
 // room: who makes room, or doesn't use the room that was given to it, calls serveLines after
 // that, on each way out.
 
-// room is what the pool gives to a call: one of w, dial and other, or an error.
+// room is what the pool gives to a call.
 type room struct {
-	w     wire // a connection: of HTTP/1.1 it is the call's, of HTTP/2 a stream is promised to the call
-	dial  bool // the right to make a connection, whose place is counted in connPool.open
-	leads bool // with dial: calls in the line of HTTP/2 wait for the result
-	other bool // nothing: the host has turned out to speak the other protocol
-	err   error
+	kind roomKind
+	w    wire  // with roomWire
+	err  error // with roomNone
 }
+
+// roomKind says what a room is.
+type roomKind uint8
+
+const (
+	roomWire  roomKind = iota // a connection: of HTTP/1.1 it is the call's, of HTTP/2 a stream is promised to the call
+	roomDial                  // the right to make a connection, whose place is counted in connPool.open
+	roomLead                  // as roomDial, and calls in the line of HTTP/2 wait for the result
+	roomOther                 // nothing: the host has turned out to speak the other protocol
+	roomNone                  // nothing, because of err
+)
+
+// noRoom returns the room of a call that gets none because of err.
+func noRoom(err error) room { return room{kind: roomNone, err: err} }
 
 // isStream reports whether the room is a stream, which is counted in sharedConn.promised.
 func (got room) isStream() bool {
@@ -237,7 +249,7 @@ func (c *HostClient) leaveLine(w *connWaiter, late error) (got room) {
 		c.pool.waiting.Add(-1)
 		p.mu.Unlock()
 		releaseWaiter(w)
-		return room{err: late}
+		return noRoom(late)
 	}
 	p.mu.Unlock()
 	<-w.ready
@@ -247,7 +259,7 @@ func (c *HostClient) leaveLine(w *connWaiter, late error) (got room) {
 		return got
 	}
 	c.returnRoom(got)
-	return room{err: late}
+	return noRoom(late)
 }
 
 // returnRoom gives back what a call has got and doesn't use.
@@ -263,11 +275,12 @@ func (c *HostClient) returnRoom(got room) {
 		hc.promised--
 		c.pool.waiting.Add(-1)
 	}
-	if got.dial {
+	switch got.kind {
+	case roomDial:
 		p.open--
-	}
-	if got.leads {
-		c.pool.shared.dialing = false
+	case roomLead:
+		p.open--
+		p.shared.dialing = false
 	}
 	c.serveLines()
 }

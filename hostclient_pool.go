@@ -149,28 +149,26 @@ func (c *HostClient) acquire(k *call) (wire, error) {
 		if w != nil {
 			got = c.await(k, w)
 		}
-		if !got.other {
-			return c.use(k, got, w != nil)
+		switch got.kind {
+		case roomWire:
+			if cc, own := got.w.(*clientConn); own {
+				return c.check(k, cc, w != nil)
+			}
+			k.promised = got.w
+			return got.w, nil
+		case roomNone:
+			return nil, got.err
+		case roomLead:
+			return c.dialForAll(k)
+		case roomDial:
+			return c.dialReserved(k)
 		}
 	}
 }
 
-// use returns the connection that got, which isn't other, is or allows to make. waited says that it
-// was handed over by another call.
-func (c *HostClient) use(k *call, got room, waited bool) (wire, error) {
-	switch {
-	case got.err != nil:
-		return nil, got.err
-	case got.leads:
-		return c.dialForAll(k)
-	case got.dial:
-		return c.dialReserved(k)
-	}
-	cc, own := got.w.(*clientConn)
-	if !own {
-		k.promised = got.w
-		return got.w, nil
-	}
+// check returns cc, or another connection if cc is dead. waited says that another call has handed
+// it over.
+func (c *HostClient) check(k *call, cc *clientConn, waited bool) (wire, error) {
 	if !waited && k.quick && cc.conn.CanSwap() || cc.conn.Alive() { // Swap itself detects a dead connection
 		return cc, nil
 	}
@@ -232,9 +230,9 @@ func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter
 	switch {
 	case found:
 	case line == &p.line && !k.http1 && c.speaks() == protoHTTP2: // as of a moment ago
-		got.other = true
+		got.kind = roomOther
 	case c.MaxConnWaitTimeout <= 0 && !p.shared.waitsForDial(line):
-		got.err = ErrNoFreeConns
+		got = noRoom(ErrNoFreeConns)
 	default:
 		return room{}, c.wait(k, line)
 	}
@@ -262,9 +260,9 @@ func (c *HostClient) findOwn() (got room, ok bool) {
 		return c.popIdle(), true
 	case p.open < c.maxConns():
 		p.open++
-		return room{dial: true}, true
+		return room{kind: roomDial}, true
 	case p.shared.yieldPlace(): // which isn't counted again
-		return room{dial: true}, true
+		return room{kind: roomDial}, true
 	}
 	return room{}, false
 }
@@ -279,7 +277,7 @@ func (c *HostClient) popIdle() room {
 	case LIFO:
 		cc = p.idle.popBack()
 	default:
-		return room{err: ErrConnPoolStrategyNotImpl}
+		return noRoom(ErrConnPoolStrategyNotImpl)
 	}
 	p.stats.Reuses++
 	p.takeBuf(cc)

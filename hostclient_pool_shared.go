@@ -41,7 +41,7 @@ func (c *HostClient) readyConn() *sharedConn {
 func (c *HostClient) findShared() (got room, ok bool) {
 	p, x := &c.pool, &c.pool.shared
 	if c.speaks() == protoHTTP1 {
-		return room{other: true}, true
+		return room{kind: roomOther}, true
 	}
 	if hc := x.choose(c); hc != nil {
 		hc.promised++
@@ -56,7 +56,7 @@ func (c *HostClient) findShared() (got room, ok bool) {
 		return room{}, false
 	}
 	x.dialing = true
-	return room{dial: true, leads: true}, true
+	return room{kind: roomLead}, true
 }
 
 // choose returns a connection with room: the first one, so that those that aren't needed
@@ -136,7 +136,7 @@ func (c *HostClient) dialedForAll(k *call, err error) {
 		x.dialing = false
 		defer c.serveAfterDial()
 		for shared && x.line.n > 0 {
-			c.serve(x.line.first, room{err: err})
+			c.serve(x.line.first, noRoom(err))
 		}
 	}()
 	shared = err != nil && !errors.Is(err, ErrTimeout) && k.mustEnd() == nil // without the lock: it may be user code
@@ -152,7 +152,7 @@ func (c *HostClient) serveAfterDial() {
 	}
 	if c.MaxConnWaitTimeout <= 0 {
 		for x.line.n > 0 {
-			c.serve(x.line.first, room{err: ErrNoFreeConns})
+			c.serve(x.line.first, noRoom(ErrNoFreeConns))
 		}
 	}
 	now := clock.Ticks()
@@ -185,7 +185,7 @@ func (c *HostClient) adoptShared(k *call, cc *clientConn) *sharedConn {
 	for w := p.line.first; w != nil; {
 		next := w.next
 		if w.any {
-			c.serve(w, room{other: true})
+			c.serve(w, room{kind: roomOther})
 		}
 		w = next
 	}

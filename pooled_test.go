@@ -258,7 +258,7 @@ func TestStreamForgets(t *testing.T) {
 // TestConnWaiterForgets proves that a request that waited for a connection leaves nothing
 // in its connWaiter, whether it got one, gave up, or both at the same time.
 func TestConnWaiterForgets(t *testing.T) {
-	dials := room{dial: true}
+	dials := room{kind: roomDial}
 	for name, leave := range map[string]func(c *HostClient, k *call, w *connWaiter){
 		"served": func(c *HostClient, k *call, w *connWaiter) {
 			c.serve(w, dials)
