@@ -11,49 +11,54 @@ import (
 
 // Group is a set of routes whose patterns begin with the same prefix, and which have middlewares in
 // common.
-type Group struct {
+type Group struct{ scope }
+
+// scope is what a Router and a Group have in common: where routes are registered. That of a router has
+// neither a parent nor a prefix.
+type scope struct {
 	router      *Router
-	parent      *Group // nil for that of the router
+	parent      *scope
 	prefix      string // of all groups around, too
 	middlewares []Middleware
 }
 
-// Group returns a group inside of g. prefix is put before the paths of its routes. It may be empty, may
+// Group returns a group of routes, which is inside of the group if it is called for one. prefix is put before the paths of its routes. It may be empty, may
 // have wildcards, and may begin with a host ("{tenant}.example.com/v1") if no group around has a prefix.
-// A slash at its end counts for nothing. The middlewares run inside of those of g.
-func (g *Group) Group(prefix string, middlewares ...Middleware) *Group {
+// A slash at its end counts for nothing. The middlewares run inside of those around.
+func (s *scope) Group(prefix string, middlewares ...Middleware) *Group {
 	prefix = strings.TrimSuffix(prefix, "/")
-	if prefix != "" && prefix[0] != '/' && g.prefix != "" {
+	if prefix != "" && prefix[0] != '/' && s.prefix != "" {
 		panic(fmt.Sprintf("router: the prefix %q of a group begins with no slash, "+
-			"and the group around has the prefix %q (registered at %s): write %q", prefix, g.prefix, callText(callSite()), "/"+prefix))
+			"and the group around has the prefix %q (registered at %s): write %q", prefix, s.prefix, callText(callSite()), "/"+prefix))
 	}
-	in := &Group{router: g.router, parent: g, prefix: g.prefix + prefix}
+	in := &Group{scope{router: s.router, parent: s, prefix: s.prefix + prefix}}
 	in.Use(middlewares...)
 	return in
 }
 
-// Use adds middlewares for all routes of the group and of groups inside of it, those that are registered
-// already and those to come. The first one is the outermost.
-func (g *Group) Use(middlewares ...Middleware) {
-	r := g.router
+// Use adds middlewares for all routes of the router or group and of groups inside of it, those that are
+// registered already and those to come. The first one is the outermost. Those of a router also run for what
+// it answers by itself: redirects, 404, 405 and OPTIONS.
+func (s *scope) Use(middlewares ...Middleware) {
+	r := s.router
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Use")
 	if slices.ContainsFunc(middlewares, func(m Middleware) bool { return m == nil }) {
 		panic(fmt.Sprintf("router: a middleware is nil (Use is called at %s)", callText(callSite())))
 	}
-	g.middlewares = append(g.middlewares, middlewares...)
+	s.middlewares = append(s.middlewares, middlewares...)
 }
 
 // Handle registers a handler for a pattern, with the prefix of the group before its path. An empty path
 // is that of the prefix. It panics if the pattern is malformed, or conflicts with another one.
-func (g *Group) Handle(pattern string, handler gale.RequestHandler) *Route {
-	return g.router.register(g, g.join(pattern), handler, false)
+func (s *scope) Handle(pattern string, handler gale.RequestHandler) *Route {
+	return s.router.register(s, s.join(pattern), handler, false)
 }
 
 // join returns pattern with the prefix of the group.
-func (g *Group) join(pattern string) string {
-	if g.prefix == "" {
+func (s *scope) join(pattern string) string {
+	if s.prefix == "" {
 		return pattern
 	}
 	method, where := "", pattern
@@ -64,12 +69,12 @@ func (g *Group) join(pattern string) string {
 	n := strings.IndexByte(where, '/')
 	switch {
 	case where == "" || n == 0:
-		return method + g.prefix + where
-	case n < 0 || g.prefix[0] != '/':
+		return method + s.prefix + where
+	case n < 0 || s.prefix[0] != '/':
 		panic(fmt.Sprintf("router: the path of %q doesn't begin with a slash, "+
-			"in a group with the prefix %q (registered at %s)", pattern, g.prefix, callText(callSite())))
+			"in a group with the prefix %q (registered at %s)", pattern, s.prefix, callText(callSite())))
 	}
-	return method + where[:n] + g.prefix + where[n:]
+	return method + where[:n] + s.prefix + where[n:]
 }
 
 // Mount registers handler for all methods and all paths below prefix: the pattern is prefix and a slash.
@@ -79,8 +84,8 @@ func (g *Group) join(pattern string) string {
 //
 // handler may be that of another router. Then Pattern has both patterns, redirects lead to paths with the
 // prefix, and the values of both can be read.
-func (g *Group) Mount(prefix string, handler gale.RequestHandler) *Route {
-	return g.router.register(g, g.join(strings.TrimSuffix(prefix, "/")+"/"), handler, true)
+func (s *scope) Mount(prefix string, handler gale.RequestHandler) *Route {
+	return s.router.register(s, s.join(strings.TrimSuffix(prefix, "/")+"/"), handler, true)
 }
 
 // mounted returns the handler of a mount, whose route is rt.
@@ -101,20 +106,20 @@ func (rt *Route) mounted() gale.RequestHandler {
 	}
 }
 
-// chain returns handler inside of the middlewares of g and of the groups around.
-func (g *Group) chain(handler gale.RequestHandler) gale.RequestHandler {
-	for ; g != nil; g = g.parent {
-		for i := len(g.middlewares) - 1; i >= 0; i-- {
-			handler = g.middlewares[i](handler)
+// chain returns handler inside of the middlewares of s and of what is around.
+func (s *scope) chain(handler gale.RequestHandler) gale.RequestHandler {
+	for ; s != nil; s = s.parent {
+		for i := len(s.middlewares) - 1; i >= 0; i-- {
+			handler = s.middlewares[i](handler)
 		}
 	}
 	return handler
 }
 
-// all returns the middlewares of g and of the groups around, the outermost first.
-func (g *Group) all() []Middleware {
-	if g == nil {
+// all returns the middlewares of s and of what is around, the outermost first.
+func (s *scope) all() []Middleware {
+	if s == nil {
 		return nil
 	}
-	return append(g.parent.all(), g.middlewares...)
+	return append(s.parent.all(), s.middlewares...)
 }

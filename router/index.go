@@ -225,17 +225,12 @@ func total(lists [][]*pattern) (n int) {
 	return n
 }
 
+// firstConflict returns a pattern of list that matches something that p matches, where neither is narrower.
 func firstConflict(list []*pattern, p *pattern) *pattern {
 	for _, old := range list {
-		if r := comparePaths(p.path, old.path); r != disjoint && conflicts(p, old) {
+		if r := compare(p, old); r == equal || r == overlapping {
 			return old
 		}
 	}
 	return nil
-}
-
-// conflicts reports whether neither of two patterns that both match something is narrower.
-func conflicts(a, b *pattern) bool {
-	r := compare(a, b)
-	return r == equal || r == overlapping
 }

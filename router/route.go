@@ -20,7 +20,7 @@ type Route struct {
 	mount   bool
 	chain   gale.RequestHandler
 	handler gale.RequestHandler
-	group   *Group
+	scope   *scope
 	name    string
 	caller  uintptr
 }
@@ -28,7 +28,7 @@ type Route struct {
 // Name gives the route a name for Router.URL, and returns it. It panics if another route of the router
 // has that name, or after the router has begun to serve.
 func (rt *Route) Name(name string) *Route {
-	r := rt.group.router
+	r := rt.scope.router
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Name")

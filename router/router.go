@@ -46,18 +46,19 @@ type Router struct {
 	// By default it is a 405 by RequestCtx.Fail.
 	MethodNotAllowed gale.RequestHandler
 
-	group   *Group
+	scope
 	mu      sync.Mutex // of what follows
 	routes  []*Route
 	byName  map[string]*Route
-	index   *index
+	index   *index     // nil when the routes are fixed
+	making  sync.Mutex // held while the table is made; before mu
 	serving atomic.Pointer[table]
 }
 
 // New returns a router without routes.
 func New() *Router {
 	r := &Router{byName: map[string]*Route{}, index: &index{}}
-	r.group = &Group{router: r}
+	r.router = r
 	return r
 }
 
@@ -72,50 +73,33 @@ func (r *Router) Handler() gale.RequestHandler {
 	}
 }
 
-// begin makes the table that serves, once.
+// begin makes the table that serves, once. Constructors of middlewares run without mu: they may ask the
+// router for its routes, and get a panic if they register some.
 func (r *Router) begin() *table {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.making.Lock()
+	defer r.making.Unlock()
 	if t := r.serving.Load(); t != nil {
 		return t
 	}
-	t := newTable(r)
+	r.mu.Lock()
 	r.index = nil
+	r.mu.Unlock()
+	t := newTable(r)
 	r.serving.Store(t)
 	return t
 }
 
-// mustBeOpen panics if the router serves. The caller holds mu.
+// mustBeOpen panics if the routes are fixed. The caller holds mu.
 func (r *Router) mustBeOpen(method string) {
-	if r.serving.Load() != nil {
-		panic("router: " + method + " is called after the router has begun to serve: its routes are fixed then. " +
-			"Make a new router, and swap its handler in")
+	if r.index == nil {
+		panic("router: " + method + " is called after the router has begun to serve: its routes are fixed then, " +
+			"also for functions that Use was given, which run at that time. Make a new router, and swap its handler in")
 	}
 }
 
-// Handle registers a handler for a pattern: see the documentation of the package. It panics if the pattern
-// is malformed, or conflicts with another one.
-func (r *Router) Handle(pattern string, handler gale.RequestHandler) *Route {
-	return r.group.Handle(pattern, handler)
-}
-
-// Use adds middlewares for all routes, those that are registered already and those to come, and for what
-// the router answers by itself: redirects, 404, 405 and OPTIONS. The first middleware is the outermost.
-func (r *Router) Use(middlewares ...Middleware) { r.group.Use(middlewares...) }
-
-// Group returns a group for routes below prefix, with middlewares inside of those of the router.
-func (r *Router) Group(prefix string, middlewares ...Middleware) *Group {
-	return r.group.Group(prefix, middlewares...)
-}
-
-// Mount registers handler for all paths below prefix: see Group.Mount.
-func (r *Router) Mount(prefix string, handler gale.RequestHandler) *Route {
-	return r.group.Mount(prefix, handler)
-}
-
 // register adds a route.
-func (r *Router) register(g *Group, text string, handler gale.RequestHandler, mount bool) *Route {
-	rt := &Route{handler: handler, group: g, mount: mount, caller: callSite()}
+func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mount bool) *Route {
+	rt := &Route{handler: handler, scope: s, mount: mount, caller: callSite()}
 	p, err := parse(text)
 	if err != nil {
 		panic(fmt.Sprintf("router: parsing %q: %v (registered at %s)", text, err, callText(rt.caller)))

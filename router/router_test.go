@@ -275,6 +275,42 @@ func TestMiddlewares(t *testing.T) {
 	}
 }
 
+// TestRouterIsAsked proves what a function that Use was given may do with the router when that begins to
+// serve: ask it for its routes, and not register one.
+func TestRouterIsAsked(t *testing.T) {
+	r := router.New()
+	r.GET("/x", show()).Name("x")
+	said, table := "", ""
+	r.Use(func(next gale.RequestHandler) gale.RequestHandler {
+		to, _ := r.URL("x")
+		table = to + " " + r.Routes()[0].Pattern + " " + r.Explain("GET", "", "/x").Pattern
+		said = message(func() { r.GET("/late", show()) })
+		return next
+	})
+	if got := answer(serve(r, "GET", "/x")); got != "200 /x /x" || table != "/x /x GET /x" {
+		t.Errorf("got %q, and the router says %q", got, table)
+	}
+	if !strings.Contains(said, "Handle is called after the router has begun to serve") {
+		t.Errorf("registering a route then: %s", said)
+	}
+	fails := true
+	r = router.New()
+	r.GET("/x", show())
+	r.Use(func(next gale.RequestHandler) gale.RequestHandler {
+		if fails {
+			panic("as it should")
+		}
+		return next
+	})
+	if !panics(func() { serve(r, "GET", "/x") }) {
+		t.Error("a function that panics is not heard")
+	}
+	fails = false
+	if got := answer(serve(r, "GET", "/x")); got != "200 /x /x" {
+		t.Errorf("after a function has panicked: %q", got)
+	}
+}
+
 func panics(f func()) (yes bool) {
 	defer func() { yes = recover() != nil }()
 	f()

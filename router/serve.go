@@ -65,7 +65,7 @@ func newTable(r *Router) *table {
 		if rt.mount {
 			handler = rt.mounted()
 		}
-		rt.chain = rt.group.chain(handler)
+		rt.chain = rt.scope.chain(handler)
 		p := rt.parse()
 		if hosts[p.hostText] == nil {
 			order = append(order, p.hostText)
@@ -92,7 +92,7 @@ func newTable(r *Router) *table {
 		}
 	}
 	sortHosts(t.wild)
-	t.fallback = r.group.chain(t.answer)
+	t.fallback = r.chain(t.answer)
 	return t
 }
 
