@@ -25,8 +25,9 @@ import (
 // So f gets a different context, which holds the timeout's response. The request in it
 // has no body. The request, user values and remote address in it are those of the last call of
 // BeforeSend or TimeoutHandler before the timeout. If Server.BeforeSend is set, they are
-// at least those of the time when the handler began. User values that f sets there are
-// not closed. After Detach, too, f gets a different context, with the response that is sent.
+// at least those of the time when the handler began. Pattern and path values are those of
+// the last route that was found before the timeout. User values that f sets there are not
+// closed. After Detach, too, f gets a different context, with the response that is sent.
 //
 // f runs on the goroutine that sends, while the client waits, so it should not block. It
 // must not call the TimeoutError methods. Within f, Flush, EarlyHints, SendInterim and
@@ -90,13 +91,29 @@ func (ctx *RequestCtx) note() {
 	s.req.keepsSlash, s.req.routed, s.req.uriUsed = from.keepsSlash, from.routed, s.req.uriUsed || from.uriUsed
 	clear(s.values)
 	s.values = append(s.values[:0], from.userValues...)
-	if ctx.route != nil && ctx.route.Used {
-		if s.route == nil {
-			s.route = new(door.Route)
-		}
-		ctx.route.CopyTo(s.route)
-	}
+	s.noteRoute(ctx.route)
 	s.remoteAddr, s.now = ctx.remoteAddr, ctx.now
+}
+
+// noteRoute adds r, if it is used, to the snapshot.
+func (s *snapshot) noteRoute(r *door.Route) {
+	if r == nil || !r.Used {
+		return
+	}
+	if s.route == nil {
+		s.route = new(door.Route)
+	}
+	r.CopyTo(s.route)
+}
+
+// noteRoute adds what a router has found to the snapshot, if there is one. The goroutine that uses ctx
+// calls it.
+func (ctx *RequestCtx) noteRoute() {
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	if ctx.seen.req != nil && ctx.timedOut.Load() == nil && !ctx.isDetached() {
+		ctx.seen.noteRoute(ctx.route)
+	}
 }
 
 // forget drops everything that s refers to. It keeps the memory of values.

@@ -63,19 +63,22 @@ func (ctx *RequestCtx) pathValue(key any) any {
 func init() {
 	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
 	door.BeginRoute = func(ctx any) (*door.Route, []byte) { return ctx.(*RequestCtx).beginRoute() }
-	door.SetRoutePath = func(ctx any, path []byte) []byte {
-		u := ctx.(*RequestCtx).URI()
-		before := u.PathOriginal()
+	door.NoteRoute = func(ctx any) { ctx.(*RequestCtx).noteRoute() }
+	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
+	door.ChangeRoutePath = func(c any, path []byte) door.Saved {
+		ctx := c.(*RequestCtx)
+		u := ctx.URI()
+		saved := ctx.makeRoute().Save(u.PathOriginal(), path)
 		u.SetPathBytes(path)
-		return before
+		return saved
 	}
-	door.RestoreRoutePath = func(c any, path, before []byte) {
+	door.RestoreRoutePath = func(c any, saved door.Saved) {
 		ctx := c.(*RequestCtx)
 		if ctx.timedOut.Load() != nil || ctx.isDetached() {
 			return // other goroutines may be using the request
 		}
-		ctx.makeRoute().Nested = false
-		if u := ctx.URI(); bytes.Equal(u.PathOriginal(), path) {
+		u := ctx.URI()
+		if before := ctx.makeRoute().Restore(saved, u.PathOriginal()); before != nil {
 			u.SetPathBytes(before)
 		}
 	}
@@ -93,7 +96,7 @@ func (ctx *RequestCtx) makeRoute() *door.Route {
 func (ctx *RequestCtx) beginRoute() (*door.Route, []byte) {
 	used(ctx.loan)
 	m := ctx.makeRoute()
-	m.Used = true
+	m.Used, m.Noted = true, ctx.seen.req != nil
 	req := &ctx.Request
 	req.routed = true
 	if !req.uriParsed {

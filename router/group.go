@@ -90,7 +90,8 @@ func (s *scope) Mount(prefix string, handler gale.RequestHandler) *Route {
 
 // mounted returns the handler of a mount, whose route is rt.
 func (rt *Route) mounted() gale.RequestHandler {
-	prefix, value := strings.TrimSuffix(rt.match.Pattern, "/"), slices.Index(rt.match.Names, "")
+	value := slices.Index(rt.match.Names, "")
+	prefix := &door.Match{Pattern: strings.TrimSuffix(rt.match.Pattern, "/"), Host: rt.match.Host}
 	return func(ctx *gale.RequestCtx) {
 		m := door.RouteOf(ctx)
 		if value >= len(m.Values) {
@@ -100,8 +101,7 @@ func (rt *Route) mounted() gale.RequestHandler {
 		rest := m.Values[value]
 		path := m.Text[rest.From-1 : rest.End : rest.End]
 		m.Enter(prefix, rest)
-		before := door.SetRoutePath(ctx, path)
-		defer door.RestoreRoutePath(ctx, path, before)
+		defer door.RestoreRoutePath(ctx, door.ChangeRoutePath(ctx, path))
 		rt.handler(ctx)
 	}
 }

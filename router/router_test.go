@@ -149,13 +149,17 @@ func TestPathIsRestored(t *testing.T) {
 	inner := router.New()
 	inner.GET("/ok/{x}", show("x"))
 	inner.GET("/panic", func(*gale.RequestCtx) { panic("as it should") })
+	inner.GET("/same", func(ctx *gale.RequestCtx) { ctx.Request.SetRequestURI("/same"); ctx.Path() })
 	inner.GET("/set", func(ctx *gale.RequestCtx) { ctx.URI().SetPath("/other") })
 	r.Mount("/in", inner.Handler())
+	r.Mount("/two", func(ctx *gale.RequestCtx) { inner.Handler()(ctx); router.New().Handler()(ctx) })
 	for target, want := range map[string]string{
 		"/in/ok/1":  "/in/ok/1 /in/ok/1 /in/ok/{x}",
 		"/in/panic": "/in/panic /in/panic /in/panic",
 		"/in/set":   "/in/set /other /in/set",
 		"/in/none":  "/in/none /in/none ",
+		"/in/same":  "/in/same /in/same /in/same",
+		"/two/ok/1": "/two/ok/1 /two/ok/1 ",
 	} {
 		if serve(r, "GET", target); after != want {
 			t.Errorf("%s: got %q, want %q", target, after, want)

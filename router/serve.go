@@ -154,28 +154,40 @@ func newTree(patterns []*pattern) *tree {
 func (t *table) serve(ctx *gale.RequestCtx) {
 	m, path := door.BeginRoute(ctx)
 	at := m.Begin()
-	if len(path) > 0 && path[0] == '/' {
-		rt := t.match(ctx, m, path, at)
-		if rt == nil {
-			rt = t.matchSlowly(ctx, m, path, at)
-		}
-		if rt != nil {
-			m.Found = &rt.match
-			rt.chain(ctx)
-			return
-		}
+	rt := t.routeOf(ctx, m, path, at)
+	if rt == nil {
+		m.Text, m.Values = m.Text[:at], m.Values[:0]
+	} else {
+		m.Found = &rt.match
 	}
-	m.Text, m.Values = m.Text[:at], m.Values[:0]
-	t.fallback(ctx)
+	if m.Noted {
+		door.NoteRoute(ctx)
+	}
+	if rt == nil {
+		t.fallback(ctx)
+		return
+	}
+	rt.chain(ctx)
 }
 
-// match finds the route of a request whose path is as it was sent, and leaves its values in m. It
-// returns nil where that isn't enough.
-func (t *table) match(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
+// routeOf finds the route of a request, and leaves its values in m. It returns nil if none matches.
+func (t *table) routeOf(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
+	if len(path) == 0 || path[0] != '/' {
+		return nil
+	}
 	if cap(m.Values) < t.max {
 		m.Values = make([]door.Span, t.max)
 	}
 	values := m.Values[:t.max]
+	if rt := t.match(ctx, m, path, at, values); rt != nil {
+		return rt
+	}
+	return t.matchSlowly(ctx, m, path, at, values)
+}
+
+// match finds the route of a request whose path is as it was sent, and leaves its values in m. It
+// returns nil where that isn't enough.
+func (t *table) match(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
 	if t.named != nil || t.wild != nil {
 		return t.matchHost(ctx, m, path, at, values)
 	}
@@ -218,12 +230,9 @@ func shift(values []door.Span, at int) {
 }
 
 // matchSlowly is match for a path that must be decoded, or that no route matches as it is.
-func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
+func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
 	path = withoutFragment(path)
-	if cap(m.Values) < t.max {
-		m.Values = make([]door.Span, t.max)
-	}
-	q := t.query(ctx, m.Values[:t.max])
+	q := t.query(ctx, values)
 	changed := !isClean(path)
 	if changed {
 		if t.router.UncleanPath != Serve {

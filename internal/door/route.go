@@ -1,5 +1,10 @@
 package door
 
+import (
+	"bytes"
+	"sync/atomic"
+)
+
 // Route is what routers have found for a request. A RequestCtx has one, which package router
 // fills and the methods PathValue, Pattern and UserValue of RequestCtx read.
 type Route struct {
@@ -9,18 +14,58 @@ type Route struct {
 	Values []Span      // what the wildcards of the pattern have captured
 	Base   Span        // the path of the mounts around, encoded
 	Nested bool        // the next router is in a mount: see Enter
+	Noted  bool        // functions of BeforeSend may look at a copy of the Route, see NoteRoute
 	Text   []byte      // where Values and Others are. It is only appended to while the request lasts
 	Others []NamedSpan // values of the routers around, and those of SetPathValue: before Values
 
-	next            string // of Enter
+	next            *Match // of Enter
 	nextBase, start uint32
+	saved           []byte // paths, see Save
 }
 
-// Match is what a Route shares with all requests for the same pattern. It never changes.
+// Match is what a Route shares with all requests for the same pattern. Its fields never change.
 type Match struct {
 	Pattern string   // without method and Prefix
 	Host    int      // how many bytes of Pattern are a host
 	Names   []string // of Route.Values; "" for one without a name
+
+	joined atomic.Pointer[joined]
+}
+
+// joined is what Match.Below has returned, in a list of at most maxJoined.
+type joined struct {
+	prefix, whole string
+	left          int // how many may come after it
+	next          *joined
+}
+
+// maxJoined is how many prefixes of a pattern are kept: a router is mounted in few places.
+const maxJoined = 8
+
+// Below returns prefix and then the pattern, but the host of the pattern comes first and is the only one.
+// It allocates once for a prefix.
+func (m *Match) Below(prefix string) string {
+	if prefix == "" {
+		return m.Pattern
+	}
+	first := m.joined.Load()
+	for j := first; j != nil; j = j.next {
+		if j.prefix == prefix {
+			return j.whole
+		}
+	}
+	whole := prefix + m.Pattern
+	if m.Host > 0 {
+		whole = m.Pattern[:m.Host] + prefix[hostLen(prefix):] + m.Pattern[m.Host:]
+	}
+	left := maxJoined - 1
+	if first != nil {
+		left = first.left - 1
+	}
+	if left >= 0 { // another goroutine may be first
+		m.joined.CompareAndSwap(first, &joined{prefix, whole, left, first})
+	}
+	return whole
 }
 
 // Span is Text[From:End].
@@ -38,11 +83,11 @@ const maxKeptText = 4096
 // Reset makes r the zero value, and keeps its memory.
 func (r *Route) Reset() {
 	clear(r.Others)
-	if cap(r.Text) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
+	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
 		*r = Route{}
 		return
 	}
-	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0]}
+	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], saved: r.saved[:0]}
 }
 
 // Value returns the bytes of the value called name. r may be nil.
@@ -93,8 +138,29 @@ func (r *Route) store(text string) Span {
 
 // Enter says that a mount runs: if its handler is a router, that looks at the request without prefix,
 // which is a pattern, and without the path before rest, which is in Text.
-func (r *Route) Enter(prefix string, rest Span) {
+func (r *Route) Enter(prefix *Match, rest Span) {
 	r.Nested, r.next, r.nextBase = true, prefix, rest.From-1
+}
+
+// Saved says where paths are that Save has kept.
+type Saved struct{ before, path, end int }
+
+// Save keeps a path that was changed, and the one before, until Restore.
+func (r *Route) Save(before, path []byte) Saved {
+	n := len(r.saved)
+	r.saved = append(append(r.saved, before...), path...)
+	return Saved{n, n + len(before), len(r.saved)}
+}
+
+// Restore ends what Save has begun with: the mount has returned. It returns the path before if the path is
+// still what it was changed to, else nil.
+func (r *Route) Restore(s Saved, path []byte) (before []byte) {
+	r.Nested = false
+	if s.end <= len(r.saved) && bytes.Equal(path, r.saved[s.path:s.end]) {
+		before = r.saved[s.before:s.path]
+	}
+	r.saved = r.saved[:min(len(r.saved), s.before)]
+	return before
 }
 
 // Begin makes r ready for what a router finds, and returns where in Text the path begins that it looks
@@ -124,7 +190,7 @@ func (r *Route) nest() {
 	from := uint32(len(r.Text))
 	r.Text = append(append(r.Text, r.Bytes(r.Base)...), r.Text[r.start:r.nextBase]...)
 	r.Base = Span{from, uint32(len(r.Text))}
-	r.Prefix = below(r.Prefix, r.next, hostLen(r.next))
+	r.Prefix = r.next.Below(r.Prefix)
 	r.Nested = false
 }
 
@@ -135,34 +201,20 @@ func hostLen(pattern string) (n int) {
 	return n
 }
 
-// below returns prefix and then pattern, but the host of pattern comes first and is the only one.
-func below(prefix, pattern string, host int) string {
-	switch {
-	case prefix == "":
-		return pattern
-	case host == 0:
-		return prefix + pattern
-	}
-	return pattern[:host] + prefix[hostLen(prefix):] + pattern[host:]
-}
-
 // Whole returns the pattern with the prefixes of the mounts around. r may be nil.
 func (r *Route) Whole() string {
-	switch {
-	case r == nil || r.Found == nil:
+	if r == nil || r.Found == nil {
 		return ""
-	case r.Prefix == "":
-		return r.Found.Pattern
 	}
-	return below(r.Prefix, r.Found.Pattern, r.Found.Host)
+	return r.Found.Below(r.Prefix)
 }
 
-// CopyTo makes dst a copy that shares no memory with r that r changes.
+// CopyTo makes dst a copy that shares no memory with r that r changes. It knows nothing of paths to restore.
 func (r *Route) CopyTo(dst *Route) {
 	dst.Reset()
-	values, text, others := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...)
+	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
 	*dst = *r
-	dst.Values, dst.Text, dst.Others = values, text, others
+	dst.Values, dst.Text, dst.Others, dst.saved = values, text, others, saved
 }
 
 var (
@@ -173,9 +225,13 @@ var (
 	// From then on RequestCtx.Path keeps %2F and %5C encoded, and a %25 before 2F and 5C. Package
 	// gale sets it.
 	BeginRoute func(ctx any) (r *Route, path []byte)
-	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx,
-	// and returns the one before. RestoreRoutePath undoes that, unless the program has the request
-	// now or has set another path. Package gale sets both.
-	SetRoutePath     func(ctx any, path []byte) (before []byte)
-	RestoreRoutePath func(ctx any, path, before []byte)
+	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
+	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.
+	NoteRoute func(ctx any)
+	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx.
+	// ChangeRoutePath does so for a mount, and RestoreRoutePath undoes that, unless the program has the
+	// request now or has set another path. Package gale sets them.
+	SetRoutePath     func(ctx any, path []byte)
+	ChangeRoutePath  func(ctx any, path []byte) Saved
+	RestoreRoutePath func(ctx any, saved Saved)
 )
