@@ -3,11 +3,13 @@ package gale
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"math"
 	"os"
 	"strings"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/pool"
@@ -20,6 +22,11 @@ const copyBlock = 32 << 10
 // errBodyStreamTooLong is the error for bytes beyond the announced length. A stream that
 // writes itself gets it, and a handler gets it from Flush.
 var errBodyStreamTooLong = newError("body stream exceeds content-length")
+
+// errShortBody says that a body is shorter than its header said.
+var errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
+
+func init() { door.ErrBodyTooLong, door.ErrBodyTooShort = errBodyStreamTooLong, errShortBody }
 
 // writeBodyFixed writes a body of exactly size bytes from r. It doesn't read r any
 // further: that could take long, or the bytes could belong to something else. If r has

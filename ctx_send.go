@@ -16,6 +16,10 @@ import (
 // TimeoutHandler), Flush returns ErrTimeout. After an error no more can be sent, and the
 // handler should return.
 //
+// If what the handler has written goes beyond the Content-Length that was set, nothing of that part is
+// sent: Flush returns an error, and the response is broken off. So is a response whose last part,
+// after the handler, goes beyond it, or that ends before it.
+//
 // A client that waits for a 100 before it sends a streamed body gets it before the head, if the
 // status is 2xx. After another status it isn't asked for the body: reading that fails, unless
 // some of it has come.

@@ -90,7 +90,7 @@ func (ss *h1Session) Flush(ctx *RequestCtx) error {
 	if !f.begun {
 		ss.beginFlush(ctx, w, resp)
 	}
-	_, err := f.out.write(resp.bodyBytes())
+	err := f.out.writePart(resp.bodyBytes())
 	resp.ResetBody()
 	if err == nil {
 		err = ss.c.Flush(w)

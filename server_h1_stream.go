@@ -2,7 +2,6 @@ package gale
 
 import (
 	"bufio"
-	"errors"
 	"io"
 	"math"
 
@@ -13,9 +12,6 @@ import (
 	"github.com/galehttp/gale/internal/pool"
 )
 
-// errShortBody says that a body is shorter than its header said.
-var errShortBody = errors.New("gale: the response body is shorter than the Content-Length sent")
-
 // bodyOut sends a body piece by piece, with the framing that the head has.
 type bodyOut struct {
 	head.Promised
@@ -25,7 +21,7 @@ type bodyOut struct {
 	chunked bool
 	skip    bool  // the body isn't sent: HEAD
 	sent    int64 // bytes of the body that were written
-	err     error // the first of a write. The stream may hide it
+	err     error // the first of a write, or of writePart. The stream may hide it
 }
 
 // bodyOut returns the writer for the body of resp, after frame has set its framing.
@@ -48,6 +44,17 @@ func (o *bodyOut) write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return o.Pass(p, o.put, errBodyStreamTooLong)
+}
+
+// writePart is write for a part of a body that is in memory. A part that goes beyond the length is
+// an error of the handler, and nothing of it is sent: the response must not look complete.
+func (o *bodyOut) writePart(p []byte) error {
+	if !o.skip && o.err == nil && o.Exceeds(p) {
+		o.err = errBodyStreamTooLong
+		return o.err
+	}
+	_, err := o.write(p)
+	return err
 }
 
 // put writes p, which belongs to the body, in its framing.
@@ -214,7 +221,9 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 			err = cerr
 		}
 	default:
-		_, err = f.out.Write(resp.bodyBytes())
+		ctx.stream.out.Lock()
+		err = f.out.writePart(resp.bodyBytes())
+		ctx.stream.unlock(ss, w)
 	}
 	f.out.Left += beyond
 	if err == nil {

@@ -121,7 +121,13 @@ func (s *h2Stream) Flush(ctx *RequestCtx) error {
 		}
 		ctx.flush.begun = true
 	}
-	_, err := s.outBody.Write(resp.bodyBytes())
+	err := error(nil)
+	if body := resp.bodyBytes(); !s.outBody.skip && s.outBody.Exceeds(body) {
+		err = errBodyStreamTooLong // see bodyOut.writePart
+		s.fault(err)
+	} else {
+		_, err = s.outBody.Write(body)
+	}
 	resp.ResetBody()
 	s.ss.wake()
 	return err

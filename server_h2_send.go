@@ -35,7 +35,7 @@ func (s *h2Stream) serve() {
 	}
 	resp := s.final()
 	if resp == nil {
-		s.abort()
+		s.abort(errNotSent)
 		s.finish()
 		return
 	}
@@ -98,19 +98,22 @@ func (s *h2Stream) final() *Response {
 	return resp
 }
 
-// abort resets the stream, since its response is incomplete. gone says that nothing could
-// be sent any more even before.
-func (s *h2Stream) abort() (gone bool) {
+// abort resets the stream, since its response is incomplete because of err. gone says that nothing
+// could be sent any more even before.
+func (s *h2Stream) abort(err error) (gone bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
 	s.ss.proto.ResetStream(s.st, h2.InternalError)
-	return s.sendErr != nil
+	if gone = s.sendErr != nil; !gone {
+		s.sendErr = err
+	}
+	return gone
 }
 
 // fault resets the stream because of err. It logs err as for a connection of HTTP/1.1,
 // unless the client has gone or took too long.
 func (s *h2Stream) fault(err error) {
-	if gone := s.abort(); !gone {
+	if gone := s.abort(err); !gone {
 		s.ss.s.logError(s.ss.nc, "serving", err)
 	}
 }
@@ -252,12 +255,13 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if s.outBody.skip {
 		body = nil
 	}
-	if out := &s.outBody; !out.skip {
-		if int64(len(body)) < out.Left {
-			s.fault(errShortBody)
-			return true
+	if out := &s.outBody; !out.skip && out.Left >= 0 && int64(len(body)) != out.Left {
+		err := errShortBody
+		if out.Exceeds(body) {
+			err = errBodyStreamTooLong // see bodyOut.writePart
 		}
-		body = out.Part(body)
+		s.fault(err)
+		return true
 	}
 	ss.touch(body)
 	ss.mu.Lock()

@@ -39,6 +39,7 @@ type outer struct {
 	asked   bool    // the client was sent a 100 before the head
 	sent    int64   // bytes of the body that were sent
 	length  int64   // of the body, as declared when the head was given to w; 0 if it isn't known
+	failed  error   // why the response can't be sent completely, as far as it is known
 
 	// mu guards the fields below, and the deadlines. It is locked after RequestCtx.mu, and not held
 	// while something is sent.

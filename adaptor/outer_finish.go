@@ -70,7 +70,7 @@ func (o *outer) answer(resp *gale.Response) {
 	o.mu.Lock()
 	o.answered = true
 	o.mu.Unlock()
-	err := bodyError(resp)
+	err := cmp.Or(o.failed, bodyError(resp))
 	if err != nil && !o.begun {
 		resp.Reset()
 		resp.SetStatusCode(gale.StatusInternalServerError)
@@ -85,6 +85,7 @@ func (o *outer) answer(resp *gale.Response) {
 		err = o.finishBytes(resp)
 	}
 	if err = cmp.Or(err, o.short()); err != nil {
+		o.failed = err
 		_ = o.rc.Flush()
 		panic(http.ErrAbortHandler) // the client must see that it is not complete
 	}
@@ -114,7 +115,7 @@ func bodyError(resp *gale.Response) error {
 func (o *outer) result(complete, late bool) door.Ending {
 	e := door.Ending{Sent: o.sent, Late: late}
 	if !complete {
-		e.Err = errNotSent
+		e.Err = cmp.Or(o.failed, errNotSent)
 	}
 	return e
 }
@@ -206,7 +207,7 @@ func copyKnown(w io.Writer, r io.Reader, length int64) error {
 	case to.Exceeded():
 		return nil
 	case err == nil && to.Left > 0:
-		return io.ErrUnexpectedEOF
+		return door.ErrBodyTooShort
 	}
 	return err
 }

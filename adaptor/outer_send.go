@@ -98,6 +98,9 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 		return gale.ErrNilConnection
 	}
 	defer o.endSend()
+	if o.failed != nil {
+		return o.failed
+	}
 	resp := &ctx.Response
 	length := door.ContentLength(&resp.Header)
 	if length == 0 || o.skips(resp) {
@@ -108,6 +111,7 @@ func (o *outer) Flush(ctx *gale.RequestCtx) error {
 	err := o.writeBytes(o.w, resp)
 	resp.ResetBody()
 	if err != nil {
+		o.failed = err
 		return err
 	}
 	return o.rc.Flush()
@@ -281,7 +285,8 @@ func (o *outer) streamLength(resp *gale.Response) int64 {
 	return n
 }
 
-// writeBytes writes a body that is in memory to w, but no more than the declared length.
+// writeBytes writes a body that is in memory to w, and nothing of it if it goes beyond the declared
+// length.
 func (o *outer) writeBytes(w io.Writer, resp *gale.Response) error {
 	b := resp.Body()
 	if o.framing == noBody || len(b) == 0 {
@@ -291,7 +296,10 @@ func (o *outer) writeBytes(w io.Writer, resp *gale.Response) error {
 	if o.length > 0 {
 		due.Left = max(o.length-o.sent, 0)
 	}
-	_, err := due.Pass(b, counted{o, w}.Write, http.ErrContentLength)
+	if due.Exceeds(b) {
+		return door.ErrBodyTooLong
+	}
+	_, err := counted{o, w}.Write(b)
 	return err
 }
 
@@ -314,7 +322,7 @@ func (o *outer) writeStream(w io.Writer, resp *gale.Response) error {
 // short returns an error if the body was not sent to its declared length.
 func (o *outer) short() error {
 	if o.framing != noBody && o.sent < o.length {
-		return io.ErrUnexpectedEOF
+		return door.ErrBodyTooShort
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package galetest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 )
 
@@ -90,8 +92,9 @@ type Result struct {
 	// Hijacked is set if the handler called Hijack or Upgrade, and the response grants it.
 	// The HijackHandler isn't called.
 	Hijacked bool
-	// Err is the error of reading the body if it is a stream, or gale.ErrAbortHandler if
-	// a server would abort the response.
+	// Err is the error of reading the body if it is a stream, the error of Flush if the body
+	// isn't as long as its head says, or gale.ErrAbortHandler if a server would abort the
+	// response for another reason.
 	Err error
 }
 
@@ -136,6 +139,8 @@ type recorder struct {
 	mu   sync.Mutex
 	res  Result
 	over bool
+	due  head.Promised // what is left of a body that was flushed, as its head says
+	err  error         // of Flush: the response isn't complete
 }
 
 // finish returns the result. resp is the rest of the response, nil if the response is
@@ -153,18 +158,28 @@ func (r *recorder) finish(resp *gale.Response) *Result {
 		return &res
 	}
 	var rest bytes.Buffer
-	if resp.IsBodyStream() {
+	streams := resp.IsBodyStream()
+	if streams {
 		r.res.Err = resp.BodyWriteTo(&rest)
 	} else {
 		rest.Write(resp.Body())
 	}
-	if r.res.Flushes == 0 {
+	switch {
+	case r.res.Flushes == 0:
 		r.res.Response = new(gale.Response)
 		resp.CopyTo(r.res.Response)
 		r.res.Response.SetBody(rest.Bytes())
-	} else {
-		r.res.Response.AppendBody(rest.Bytes())
+	case streams:
+		r.add(rest.Bytes())
+	default:
+		r.addPart(rest.Bytes())
+	}
+	if r.res.Flushes > 0 {
 		r.addTrailers(&resp.Header)
+		if r.err == nil && r.due.Left > 0 {
+			r.err = door.ErrBodyTooShort
+		}
+		r.res.Err = cmp.Or(r.err, r.res.Err)
 	}
 	res := r.res
 	return &res
@@ -190,11 +205,35 @@ func (r *recorder) Flush(ctx *gale.RequestCtx) error {
 	if r.res.Flushes == 0 {
 		r.res.Response = new(gale.Response)
 		resp.Header.CopyTo(&r.res.Response.Header)
+		r.due.Left = -1
+		if n := door.ContentLength(&resp.Header); n > 0 && !resp.SkipBody && !ctx.IsHead() && resp.StatusCode() != gale.StatusNotModified {
+			r.due.Left = n
+		}
 	}
 	r.res.Flushes++
-	r.res.Response.AppendBody(resp.Body())
+	r.addPart(resp.Body())
 	resp.ResetBody()
-	return nil
+	return r.err
+}
+
+// addPart adds a part of the body that is in memory, and nothing of it if it goes beyond the length
+// that the head says: then a server breaks the response off.
+func (r *recorder) addPart(b []byte) {
+	if r.err == nil && r.due.Exceeds(b) {
+		r.err = door.ErrBodyTooLong
+	}
+	r.add(b)
+}
+
+// add adds a piece of the body to a response that was flushed, as far as the head says.
+func (r *recorder) add(b []byte) {
+	if r.err != nil {
+		return
+	}
+	_, _ = r.due.Pass(b, func(b []byte) (int, error) {
+		r.res.Response.AppendBody(b)
+		return len(b), nil
+	}, nil)
 }
 
 // SendInterim records an informational response.

@@ -54,6 +54,10 @@ var ReadFormsAsMIME func(req any)
 // gale sets it.
 var SettleURI func(req any)
 
+// ErrBodyTooLong and ErrBodyTooShort say that the body of a response isn't as long as its head says.
+// Package gale sets them.
+var ErrBodyTooLong, ErrBodyTooShort error
+
 // MustBeWhole returns ErrBodyTaken if the program has read of the stream that is the body of req, a
 // *gale.Request. Package gale sets it.
 var MustBeWhole func(req any) error

@@ -70,15 +70,16 @@ func TestPromised(t *testing.T) {
 	}
 }
 
-// TestPromisedPart proves that Part returns what belongs to the body, and changes nothing.
-func TestPromisedPart(t *testing.T) {
+// TestPromisedExceeds proves that Exceeds tells what goes beyond the body, and changes nothing.
+func TestPromisedExceeds(t *testing.T) {
 	for _, tt := range []struct {
-		left     int64
-		in, want string
-	}{{-1, "hello", "hello"}, {9, "hello", "hello"}, {5, "hello", "hello"}, {4, "hello", "hell"}, {0, "hello", ""}, {0, "", ""}} {
+		left int64
+		in   string
+		want bool
+	}{{-1, "hello", false}, {9, "hello", false}, {5, "hello", false}, {4, "hello", true}, {0, "hello", true}, {0, "", false}} {
 		p := Promised{Left: tt.left}
-		if got := p.Part([]byte(tt.in)); string(got) != tt.want || p.Left != tt.left || p.Exceeded() {
-			t.Errorf("%d, %q: %q, and %d are due; want %q", tt.left, tt.in, got, p.Left, tt.want)
+		if got := p.Exceeds([]byte(tt.in)); got != tt.want || p.Left != tt.left || p.Exceeded() {
+			t.Errorf("%d, %q: %t, and %d are due; want %t", tt.left, tt.in, got, p.Left, tt.want)
 		}
 	}
 }

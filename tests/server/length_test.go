@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/adaptor"
+	"github.com/galehttp/gale/galetest"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -181,4 +185,122 @@ func TestStreamHidesErrors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// carrier is a way in which a handler gets a request.
+type carrier struct {
+	name string
+	http int // the version
+	// serve starts a server of h, and returns its URL and a client for it.
+	serve func(t *testing.T, h gale.RequestHandler) (url string, client *http.Client)
+}
+
+func carriers() (all []carrier) {
+	for _, major := range []int{1, 2} {
+		http := fmt.Sprint(",http", major)
+		for _, e := range peers.Engines[gale.Engine]() {
+			all = append(all, carrier{e.String() + http, major, carriedByGale(e, major)})
+		}
+		all = append(all, carrier{"net http" + http, major, carriedByNetHTTP(major)})
+	}
+	return all
+}
+
+func carriedByGale(e gale.Engine, major int) func(*testing.T, gale.RequestHandler) (string, *http.Client) {
+	return func(t *testing.T, h gale.RequestHandler) (string, *http.Client) {
+		hs := harness.H2Way{Engine: e}.Start(t, &gale.Server{Handler: h})
+		return hs.URL("/"), hs.Client(major)
+	}
+}
+
+func carriedByNetHTTP(major int) func(*testing.T, gale.RequestHandler) (string, *http.Client) {
+	return func(t *testing.T, h gale.RequestHandler) (string, *http.Client) {
+		s := &http.Server{Handler: adaptor.NewHTTPHandler(h), ErrorLog: silent, Protocols: peers.Protocols(1, 2)}
+		client := &http.Client{Transport: &http.Transport{Protocols: peers.Protocols(major)}}
+		t.Cleanup(client.CloseIdleConnections)
+		return "http://" + serveNetHTTP(t, s) + "/", client
+	}
+}
+
+// A response that was flushed is broken off on every exchange alike if the parts of its body that
+// are in memory aren't as long as its head says: the client sees that, AfterSend gets the
+// reason, and nothing of the part that goes too far is sent. A stream that is longer is cut.
+func TestFlushedBodyOfAnotherLength(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		parts []string // each but the last is flushed
+		last  io.Reader
+		comes string // at most
+		err   error  // for AfterSend
+		early bool   // Flush returns it, too
+	}{
+		{name: "exact", parts: []string{"he", "llo"}, comes: "hello"},
+		{name: "all flushed", parts: []string{"he", "llo", ""}, comes: "hello"},
+		{name: "longer", parts: []string{"he", "llo, world"}, comes: "he", err: door.ErrBodyTooLong},
+		{name: "longer by one", parts: []string{"he", "llo,"}, comes: "he", err: door.ErrBodyTooLong},
+		{name: "longer, flushed", parts: []string{"he", "llo, world", ""}, comes: "he", err: door.ErrBodyTooLong, early: true},
+		{name: "longer, flushed at once", parts: []string{"hello, world", ""}, comes: "", err: door.ErrBodyTooLong, early: true},
+		{name: "longer, and more", parts: []string{"he", "llo, world", "llo", "llo"}, comes: "he", err: door.ErrBodyTooLong, early: true},
+		{name: "longer, then a stream", parts: []string{"hello, world"}, last: strings.NewReader("hello"), comes: "", err: door.ErrBodyTooLong, early: true},
+		{name: "more than all", parts: []string{"hello", ", world"}, comes: "hello", err: door.ErrBodyTooLong},
+		{name: "shorter", parts: []string{"he", "l"}, comes: "hel", err: door.ErrBodyTooShort},
+		{name: "a longer stream", parts: []string{"he"}, last: strings.NewReader("llo, world"), comes: "hello"},
+	} {
+		calls := make(sentCalls, 1)
+		flushed := make(chan error, len(tt.parts))
+		h := func(ctx *gale.RequestCtx) {
+			calls.note(ctx)
+			ctx.Response.Header.SetContentLength(len("hello"))
+			for i, part := range tt.parts {
+				ctx.WriteString(part)
+				if i < len(tt.parts)-1 || tt.last != nil {
+					flushed <- ctx.Flush()
+				}
+			}
+			if s, ok := tt.last.(io.Seeker); ok {
+				_, _ = s.Seek(0, io.SeekStart)
+				ctx.SetBodyStream(tt.last, -1)
+			}
+		}
+		check := func(t *testing.T, body string, err error) {
+			if got := calls.next(t); got.err != tt.err {
+				t.Errorf("AfterSend: %v, want %v", got.err, tt.err)
+			}
+			last := error(nil)
+			for len(flushed) > 0 {
+				last = <-flushed
+			}
+			if (last != nil) != tt.early || tt.early && last != tt.err {
+				t.Errorf("the last Flush: %v, want %t", last, tt.early)
+			}
+			if !strings.HasPrefix(tt.comes, body) || tt.err == nil && body != tt.comes {
+				t.Errorf("the client got %q, want %q", body, tt.comes)
+			}
+			if whole := tt.comes == "hello"; whole != (body == "hello") && err == nil || tt.err == nil && err != nil {
+				t.Errorf("the client got %q and %v", body, err)
+			}
+		}
+		for _, c := range carriers() {
+			t.Run(tt.name+"/"+c.name, func(t *testing.T) {
+				url, client := c.serve(t, h)
+				resp, err := client.Get(url)
+				body := []byte(nil)
+				if err == nil {
+					body, err = io.ReadAll(resp.Body)
+					resp.Body.Close()
+				}
+				if tt.err != nil && err == nil && (c.http == 2 || tt.comes != "hello") {
+					t.Errorf("the client got %q, which looks complete", body)
+				}
+				check(t, string(body), err)
+			})
+		}
+		t.Run(tt.name+"/record", func(t *testing.T) {
+			res := galetest.Record(h, galetest.NewContext("GET", "/", nil))
+			if res.Err != tt.err {
+				t.Errorf("Record: %v, want %v", res.Err, tt.err)
+			}
+			check(t, string(res.Response.Body()), res.Err)
+		})
+	}
 }
