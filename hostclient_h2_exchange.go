@@ -38,9 +38,10 @@ func (req *Request) prepareHTTP2(k *call, out *h2Outgoing) (err error) {
 	}
 	if err != nil {
 		req.dropStream(err)
+		return err
 	}
 	out.ready = true
-	return err
+	return nil
 }
 
 // carryHTTP2 is carry over a connection of HTTP/2, also for OpenStream.
