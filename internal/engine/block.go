@@ -136,11 +136,11 @@ type blockConn struct {
 	lends   chan struct{} // a Lend waits for Fill, which closes it after giving up the deadlines
 	yields  atomic.Bool   // lends is set: Fill must not wait for bytes
 
-	waker      *Waker // of sess, if it asked for one; set under Block.mu
-	killed     bool   // closed by CloseAll; under Block.mu
-	blindFeeds uint8  // feeds in a row without a look at what has arrived, see readOrWake
-	atEnd      bool   // sess, which has a Waker, was told that no more bytes come
-	unopened   bool   // Open of sess has yet to be called, see switchTo
+	waker      *Waker      // of sess, if it asked for one; set under Block.mu
+	killed     atomic.Bool // CloseAll or breakConn closes it; set under Block.mu, see failed
+	blindFeeds uint8       // feeds in a row without a look at what has arrived, see readOrWake
+	atEnd      bool        // sess, which has a Waker, was told that no more bytes come
+	unopened   bool        // Open of sess has yet to be called, see switchTo
 
 	parking parking
 
@@ -445,6 +445,7 @@ func (c *blockConn) stepRead() error {
 	case ErrStopped, ErrParked:
 		return why
 	default:
+		why = c.failed(why)
 		c.noteEnd(why)
 		c.next, c.into = Next{}, nil
 		c.sess.Stall(c.workNow(), why, &c.next)
@@ -552,7 +553,9 @@ func (c *blockConn) Fill(w *Work, deadline clock.Tick) error {
 func (c *blockConn) FillInto(w *Work, b []byte, deadline clock.Tick) (landed int, err error) {
 	w.held, w.landed, c.into = true, 0, b
 	defer func() { w.held, c.into = false, nil }()
-	err = c.fillWithin(deadline)
+	if err = c.fillWithin(deadline); err != nil {
+		err = c.failed(err)
+	}
 	return w.Landed(), err
 }
 

@@ -176,5 +176,5 @@ func (c *blockConn) writeAgain(w *Work, n int, err error) error {
 		c.e.writeTimeouts.Add(1)
 	}
 	c.bounds.broken.Store(true)
-	return err
+	return c.failed(err)
 }

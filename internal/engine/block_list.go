@@ -143,8 +143,17 @@ type killedConn struct {
 
 // kill notes that the connection is closed, under Block.mu. The caller must then call close.
 func (c *blockConn) kill() killedConn {
-	c.killed = true
+	c.killed.Store(true)
 	return killedConn{c.nc, c.sess, c.waker}
+}
+
+// failed returns the error for err, with which a read or a write of the connection has failed: after
+// kill it only tells that the connection was closed, in the way of its type.
+func (c *blockConn) failed(err error) error {
+	if c.killed.Load() {
+		return net.ErrClosed
+	}
+	return err
 }
 
 // close is called without locks: Close may be the program's code.

@@ -217,8 +217,8 @@ func TestBlockCloseAll(t *testing.T) {
 	above.nc = top
 	m.e.EndNow()
 	for i, c := range m.conns[:4] {
-		if n := c.nc.(*listed).closed; n != 1 || !c.killed {
-			t.Errorf("connection %d was closed %d times, killed: %v; want once", i, n, c.killed)
+		if n := c.nc.(*listed).closed; n != 1 || !c.killed.Load() {
+			t.Errorf("connection %d was closed %d times, killed: %v; want once", i, n, c.killed.Load())
 		}
 	}
 	if below.closed != 2 || top.closes.Load() != 1 {

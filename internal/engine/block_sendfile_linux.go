@@ -63,5 +63,8 @@ func (c *blockConn) sendFile(f *File) error {
 	if unsupported && sendErr == nil {
 		return c.copyFile(f)
 	}
+	if sendErr != nil && sendErr != io.ErrUnexpectedEOF {
+		return c.failed(sendErr)
+	}
 	return sendErr
 }

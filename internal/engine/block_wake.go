@@ -39,7 +39,7 @@ func (c *blockConn) wakes() bool { return c.waker != nil && c.waker.pending.Load
 // lock. No other goroutine knows k yet, so setting k.killed needs no k.mu.
 func (c *blockConn) setWaker(k *Waker) {
 	c.e.mu.Lock()
-	c.waker, k.killed = k, c.killed
+	c.waker, k.killed = k, c.killed.Load()
 	c.e.mu.Unlock()
 }
 

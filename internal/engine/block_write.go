@@ -70,10 +70,13 @@ func (c *blockConn) WriteBody(w *Work, b []byte) error {
 // write writes a and then b.
 func (c *blockConn) write(w *Work, a, b []byte) error {
 	if c.raw != nil {
-		return c.writeRaw(w, a, b)
+		if err := c.writeRaw(w, a, b); err != nil {
+			return c.failed(err)
+		}
+		return nil
 	}
 	if err := c.bounds.begin(); err != nil {
-		return err
+		return c.failed(err)
 	}
 	end := c.writeEnd()
 	err := c.writeForeign(a, end)
@@ -82,8 +85,9 @@ func (c *blockConn) write(w *Work, a, b []byte) error {
 	}
 	if err != nil {
 		c.bounds.broken.Store(true)
+		return c.failed(err)
 	}
-	return err
+	return nil
 }
 
 // send writes Out and then f, if there is one.
