@@ -5,6 +5,21 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
+// What a Server does with a request, whatever brings it, in this order: beginRequest, judge,
+// endRequest. RequestCtx.final chooses the response. Servers of other packages make a context by
+// Init2, and do the rest by door.Serving.
+
+// beginRequest prepares ctx for the request that x has brought. num is its number on the
+// connection. The head of the request, or what was read of it, is in ctx. The compiler inlines this.
+func (sc *serverConn) beginRequest(ctx *RequestCtx, x exchange, num uint64) {
+	ctx.s, ctx.x, ctx.num = sc.s, x, num
+	ctx.isTLS, ctx.Request.isTLS = sc.isTLS, sc.isTLS
+	ctx.Response.Header.defaultServer = sc.l.fixed.name
+	if sc.l.fixed.keepNames {
+		ctx.Request.Header.s.Spelling, ctx.Response.Header.s.Spelling = msg.AsGiven, msg.AsGiven
+	}
+}
+
 // verdict is what a server decides about a request by its head.
 type verdict uint8
 

@@ -293,7 +293,7 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 	if lender := ss.l.fixed.lender; lender != nil && lender.Sample() {
 		ctx = ss.lend(lender, w)
 	}
-	ss.prepare(ctx, w)
+	ss.prepare(ctx)
 	return ss.accept(ctx, w, next)
 }
 
@@ -330,22 +330,16 @@ func (ss *h1Session) excuseWait() {
 	}
 }
 
-// prepare fills in the context for the request whose head it holds.
-func (ss *h1Session) prepare(ctx *RequestCtx, w *engine.Work) {
-	ctx.s, ctx.x, ctx.num = ss.s, ss, ss.num
+// prepare is beginRequest, and notes what the head says about the connection.
+func (ss *h1Session) prepare(ctx *RequestCtx) {
+	ss.beginRequest(ctx, ss, ss.num)
 	head := &ctx.Request.Header.s
 	ss.req.method, ss.req.minor, ss.req.keepAlive = head.MethodID, head.Minor, h1.KeepAlive(&head.RequestHead)
 	ss.req.tunnel = head.MethodID == msg.MethodConnect && head.Form != msg.FormOrigin
 	ss.req.plain = head.Minor > 0 && head.MethodID != msg.MethodHead && head.MethodID != msg.MethodConnect
-	ctx.isTLS = ss.isTLS
-	ctx.Request.isTLS = ss.isTLS
-	if ss.l.fixed.keepNames {
-		ctx.Request.Header.DisableNormalizing()
-	}
 	if head.Form != msg.FormOrigin {
 		ctx.Request.Header.takeAuthority()
 	}
-	ss.prepareResponse(ctx)
 }
 
 // Stall ends the connection when no more bytes come in time.

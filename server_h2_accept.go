@@ -55,7 +55,10 @@ func (ss *h2Session) open(ev *h2.Event, now clock.Tick) {
 	if ss.num >= ss.l.fixed.requests || ss.s.DisableKeepalive {
 		ss.stop()
 	}
-	s.prepare(now)
+	ss.beginRequest(ctx, s, ss.num)
+	if !ss.l.fixed.lazyTime {
+		ctx.tick = now
+	}
 	if ev.End {
 		s.inErr = errH2End
 	}
@@ -74,21 +77,6 @@ func (s *Server) h2Refusal(err error) error {
 		return &ErrSmallBuffer{err: &RequestError{Err: s.headLimit(err == h2.ErrTooManyFields, true)}}
 	}
 	return &RequestError{Err: &statusError{he.Status, StatusMessage(he.Status)}}
-}
-
-// prepare prepares the context for the request whose head it holds; see
-// h1Session.prepare.
-func (s *h2Stream) prepare(now clock.Tick) {
-	ss, ctx := s.ss, s.ctx
-	ctx.s, ctx.x, ctx.num = ss.s, s, ss.num
-	ctx.isTLS, ctx.Request.isTLS = ss.isTLS, ss.isTLS
-	if !ss.l.fixed.lazyTime {
-		ctx.tick = now
-	}
-	if ss.l.fixed.keepNames {
-		ctx.Request.Header.DisableNormalizing()
-	}
-	ss.prepareResponse(ctx)
 }
 
 // accept decides about a request by its head: limits, hooks, expectations. It returns

@@ -113,7 +113,7 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		if lender := ss.l.fixed.lender; lender != nil && lender.Sample() {
 			ctx = ss.lend(lender, w)
 		}
-		ss.prepare(ctx, w)
+		ss.prepare(ctx)
 	}
 	ctx.work, ctx.reach = w, running
 	ss.lost = true // whatever the program flushes
