@@ -5,8 +5,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// What a Server does with a request, whatever brings it, in this order: beginRequest, judge,
-// endRequest. RequestCtx.final chooses the response. Servers of other packages make a context by
+// What a Server does with a request, whatever brings it, in this order: beginRequest, judge, handle or
+// handleRefused, wrestLate, endRequest. RequestCtx.final chooses the response. Servers of other packages make a context by
 // Init2, and do the rest by door.Serving.
 
 // beginRequest prepares ctx for the request that x has brought. num is its number on the
@@ -73,6 +73,64 @@ func (sc *serverConn) callExpectHandler(ctx *RequestCtx, limits *requestLimits, 
 		return refused, &statusError{code, ""}
 	}
 	return awaited, nil
+}
+
+// handle runs the handler of the server for ctx and reports whether it returned. It is guard,
+// without a closure on the hot path.
+func (sc *serverConn) handle(ctx *RequestCtx, o *outcome) (returned bool) {
+	defer func() {
+		if returned {
+			return
+		}
+		if r := recover(); r != nil {
+			sc.panicked(ctx, r, o)
+		}
+	}()
+	if sc.l.fixed.hooked {
+		ctx.note()
+	}
+	if formsFirst && !sc.s.DisablePreParseMultipartForm && ctx.Request.hasBrokenForm() {
+		return true // the session refuses the body
+	}
+	sc.s.Handler(ctx)
+	return true
+}
+
+// handleRefused is handle for a request that could not be read, or is refused, because of err:
+// ErrorHandler makes the response, or the server does. A part of a body must not be seen.
+func (sc *serverConn) handleRefused(ctx *RequestCtx, err error, o *outcome) (returned bool) {
+	if sc.l.fixed.hooked {
+		ctx.note()
+	}
+	ctx.Request.ResetBody()
+	ctx.Response.Reset()
+	sc.prepareResponse(ctx)
+	if sc.s.ErrorHandler == nil {
+		ctx.defaultError(err)
+	} else {
+		ctx.Response.Header.defaultServer = "" // set again after ErrorHandler
+		if !sc.guard(ctx, o, func() { ctx.answerRefusal(err) }) {
+			return false
+		}
+		if ctx.timedOut.Load() != nil {
+			return true // ErrorHandler, which is late, uses the context
+		}
+		ctx.Response.Header.defaultServer = sc.s.serverName()
+	}
+	if !ctx.flush.begun && len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
+		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
+	}
+	return true
+}
+
+// wrestLate reports whether goroutines of the handler may go on using ctx: it timed out, or has not
+// returned. If so, it calls wrest.
+func (ctx *RequestCtx) wrestLate(returned bool) (late bool) {
+	if returned && ctx.timedOut.Load() == nil {
+		return false
+	}
+	ctx.wrest()
+	return true
 }
 
 // fate is what becomes of a context when its request has ended.

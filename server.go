@@ -105,7 +105,7 @@ type Server struct {
 	// if PanicHandler is not set. The status of these responses is already set. fasthttp
 	// has neither error. So ErrorHandler is the one place that decides what errors look
 	// like. In it, call RequestCtx.Error only if headers that were set before may be
-	// dropped.
+	// dropped. If it panics, the client gets a plain 500.
 	ErrorHandler func(ctx *RequestCtx, err error)
 
 	// HeaderReceived is called with the head of a request before its body is read, and

@@ -77,7 +77,7 @@ func (ss *h1Session) override(c RequestConfig) {
 
 // endExpect ends a request that ExpectHandler has answered. It returns false.
 func (ss *h1Session) endExpect(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
-	late := ctx.timedOut.Load() != nil
+	late := ctx.wrestLate(true)
 	if ss.detached {
 		ss.finish(ctx, w, late)
 		return false

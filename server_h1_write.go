@@ -21,24 +21,21 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 		ctx.tick = 0 // see RequestCtx.Time
 	}
 	ss.boundWrites()
-	if ss.l.fixed.hooked {
-		ctx.note()
-	}
-	fine := ss.run(ctx)
+	fine := ss.handle(ctx, &ss.outcome)
+	late := ctx.wrestLate(fine)
 	resp := &ctx.Response
-	timedOut := ctx.timedOut.Load()
-	if timedOut != nil {
-		resp = timedOut
-	}
-	if timedOut != nil || !fine {
-		ctx.wrest()
+	timedOut := (*Response)(nil)
+	if late {
+		if timedOut = ctx.timedOut.Load(); timedOut != nil {
+			resp = timedOut
+		}
 		ss.lost = ss.lost || !fine // whatever PanicHandler has flushed
 	}
 	if ss.detached {
-		ss.finish(ctx, w, timedOut != nil || !fine)
+		ss.finish(ctx, w, late)
 		return false
 	}
-	if ss.hasBody && fine && timedOut == nil && ss.refusesBody(ctx, w, next) {
+	if ss.hasBody && !late && ss.refusesBody(ctx, w, next) {
 		return false
 	}
 	asked := timedOut == nil && ctx.handover.to != nil
@@ -57,7 +54,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if !resp.hasStream() {
 		ss.closeBody(ctx) // before the watch is resumed, which must not run during a Read
 	}
-	gone := ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && resp.hasStream())
+	gone := ctx.done.Load() != nil && ctx.doneWith(!late && resp.hasStream())
 	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
 		ctx.wrest()
 		ss.closeBody(ctx)
@@ -68,7 +65,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	if resp.readErr != nil && resp.broken() != nil {
 		if ctx.flush.begun {
 			err := resp.readErr
-			ss.finish(ctx, w, timedOut != nil || !fine)
+			ss.finish(ctx, w, late)
 			return ss.fail(err, next)
 		}
 		ss.s.logError(ss.nc, "reading the body of a response", resp.readErr)
@@ -88,7 +85,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	}
 	mustClose := !fine || timedOut != nil && ss.unreadBody()
 	ok = ss.write(ctx, w, resp, mustClose, next)
-	ss.finish(ctx, w, timedOut != nil || !fine)
+	ss.finish(ctx, w, late)
 	return ok
 }
 

@@ -20,12 +20,10 @@ func (s *h2Stream) serve() {
 		fine = s.refuse()
 	default:
 		s.beginServing()
-		fine = ss.run(ctx, &s.outcome)
+		fine = ss.handle(ctx, &s.outcome)
 	}
+	s.left = ctx.wrestLate(fine)
 	timedOut := ctx.timedOut.Load()
-	if s.left = !fine || timedOut != nil; s.left {
-		ctx.wrest()
-	}
 	if s.extended && s.isHandedOver() {
 		s.finish() // by HijackNow
 		return
@@ -41,7 +39,7 @@ func (s *h2Stream) serve() {
 	}
 	hands := s.extended && s.handsOver(resp)
 	streams := resp.hasStream() && !hands
-	if ctx.done.Load() != nil && ctx.doneWith(fine && timedOut == nil && streams) {
+	if ctx.done.Load() != nil && ctx.doneWith(!s.left && streams) {
 		s.finish() // the client has reset the stream
 		return
 	}
@@ -61,7 +59,7 @@ func (s *h2Stream) serve() {
 // beginServing adds the trailer section to the request, if the body was collected, and
 // lets the context use the stream.
 func (s *h2Stream) beginServing() {
-	ss, ctx := s.ss, s.ctx
+	ctx := s.ctx
 	if !s.streamed {
 		s.giveAllTrailers()
 	}
@@ -72,9 +70,6 @@ func (s *h2Stream) beginServing() {
 		ctx.resumeDone()
 	} else {
 		s.reach(running)
-	}
-	if ss.l.fixed.hooked {
-		ctx.note()
 	}
 }
 
@@ -118,50 +113,16 @@ func (s *h2Stream) fault(err error) {
 	}
 }
 
-// refuse makes the answer to a request that could not be read or was refused. It returns
-// false after a panic of ErrorHandler.
-func (s *h2Stream) refuse() (fine bool) {
-	ss, ctx := s.ss, s.ctx
-	err := s.refusal
+// refuse makes the answer to a request that could not be read or was refused.
+func (s *h2Stream) refuse() (returned bool) {
+	ss, err := s.ss, s.refusal
 	if re := (*RequestError)(nil); errors.As(err, &re) {
 		re.RemoteAddr = ss.nc.RemoteAddr()
 	}
-	ctx.Request.ResetBody() // a part of a body must not be seen
-	ctx.Response.Reset()
-	ss.prepareResponse(ctx)
 	if _, decided := err.(*statusError); !decided {
 		ss.s.logError(ss.nc, "serving", err)
 	}
-	if ss.s.ErrorHandler == nil {
-		ctx.defaultError(err)
-	} else {
-		ctx.Response.Header.defaultServer = "" // set again after ErrorHandler
-		if !s.guard(func() { ctx.answerRefusal(err) }) {
-			return false
-		}
-		if ctx.timedOut.Load() != nil {
-			return true // ErrorHandler, which is late, uses the context
-		}
-		ctx.Response.Header.defaultServer = ss.s.serverName()
-	}
-	if !ctx.flush.begun && len(ctx.Response.Header.Peek(HeaderContentType)) > 0 {
-		ctx.Response.Header.Set(HeaderXContentTypeOptions, "nosniff")
-	}
-	return true
-}
-
-// guard runs f and reports whether it returned, see h1Session.guard.
-func (s *h2Stream) guard(f func()) (ok bool) {
-	defer func() {
-		if ok {
-			return
-		}
-		if r := recover(); r != nil {
-			s.ss.panicked(s.ctx, r, &s.outcome)
-		}
-	}()
-	f()
-	return true
+	return ss.handleRefused(s.ctx, err, &s.outcome)
 }
 
 // refuseHijack makes the answer, 501, for a handler that called Hijack or Upgrade for a

@@ -33,26 +33,7 @@ func (p *handlerPanic) Unwrap() error {
 // guard runs f and reports whether it returned. If f panics, the panic is logged and
 // counted, and the response becomes a 500. If f panics with ErrAbortHandler, or a part of
 // the response was already sent, the connection must be aborted: then guard sets aborted.
-func (ss *h1Session) guard(ctx *RequestCtx, f func()) (ok bool) {
-	defer func() {
-		if ok {
-			return
-		}
-		if r := recover(); r != nil {
-			ss.panicked(ctx, r, &ss.outcome)
-		}
-		// Otherwise runtime.Goexit continues, and the engine closes the connection.
-	}()
-	f()
-	return true
-}
-
-// run is guard for the handler of the server, without a closure on the hot path.
-func (ss *h1Session) run(ctx *RequestCtx) bool { return ss.serverConn.run(ctx, &ss.outcome) }
-
-// run runs the handler of the server for ctx and reports whether it returned; see guard.
-// It stores the outcome in o.
-func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
+func (sc *serverConn) guard(ctx *RequestCtx, o *outcome, f func()) (ok bool) {
 	defer func() {
 		if ok {
 			return
@@ -60,11 +41,9 @@ func (sc *serverConn) run(ctx *RequestCtx, o *outcome) (ok bool) {
 		if r := recover(); r != nil {
 			sc.panicked(ctx, r, o)
 		}
+		// Otherwise runtime.Goexit continues, and the session ends the request.
 	}()
-	if formsFirst && !sc.s.DisablePreParseMultipartForm && ctx.Request.hasBrokenForm() {
-		return true // the session refuses the body
-	}
-	sc.s.Handler(ctx)
+	f()
 	return true
 }
 

@@ -126,30 +126,23 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 	if he := (*h1.Error)(nil); errors.As(err, &he) && he.Status == StatusRequestHeaderFieldsTooLarge {
 		err = &ErrSmallBuffer{err: s.headLimit(errors.Is(err, h1.ErrTooManyFields), false)} // of a trailer section
 	}
-	ctx.Request.ResetBody() // an incomplete body is dropped
-	ss.fault(nil)           // or a response that ErrorHandler flushes would look broken
+	ss.fault(nil) // or a response that ErrorHandler flushes would look broken
+	returned := false
 	if _, decided := err.(*statusError); !decided {
 		defer func() {
-			if ss.cause() == nil {
+			if returned && ss.cause() == nil {
 				ss.fault(err)
+				return
 			}
+			ss.s.logError(ss.nc, "serving", err) // the end of the connection has another reason
 		}()
 	}
-	ctx.Response.Reset()
-	ss.prepareResponse(ctx)
-	if s.ErrorHandler == nil {
-		ctx.defaultError(err)
-	} else {
-		ctx.Response.Header.defaultServer = "" // filled in after it
-		if !ss.guard(ctx, func() { ctx.answerRefusal(err) }) {
-			ss.abort(next)
-			return false
-		}
-		if ss.detached {
-			return false
-		}
+	ctx.wrestLate(ss.handleRefused(ctx, err, &ss.outcome))
+	if !ss.detached {
+		ss.sendRefusal(ctx, w, next)
 	}
-	return ss.sendRefusal(ctx, w, next)
+	returned = true
+	return false
 }
 
 // sendRefusal sends the response to a refused request and closes the connection. It
@@ -163,9 +156,6 @@ func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.N
 	if ctx.done.Load() != nil {
 		ctx.endDone()
 	}
-	if len(resp.Header.Peek(HeaderContentType)) > 0 {
-		resp.Header.Set(HeaderXContentTypeOptions, "nosniff")
-	}
 	resp.SetConnectionClose()
 	ss.write(ctx, w, resp, true, next)
 	next.Linger = true
@@ -175,19 +165,10 @@ func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.N
 // refusal returns the response to a refused request, after ErrorHandler has returned or
 // timed out. ok is false if there is nothing to send, or nothing more.
 func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
-	if resp := ctx.timedOut.Load(); resp != nil {
-		ctx.wrest()
-		if ctx.flush.begun || ss.aborted {
-			return nil, false
-		}
-		return ctx.finalTimedOut(resp)
+	if ss.aborted || ctx.timedOut.Load() != nil && ctx.flush.begun {
+		return nil, false
 	}
-	resp = &ctx.Response
-	if ctx.flush.begun {
-		return resp, resp.broken() == nil
-	}
-	resp.Header.defaultServer = ss.s.serverName()
-	return resp, ctx.beforeSend()
+	return ctx.final()
 }
 
 // defaultError makes a response with the status that fits err. The texts are constant and

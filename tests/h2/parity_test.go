@@ -189,6 +189,16 @@ func parityCases(dir string) []parityCase {
 		get("json", func(ctx *gale.RequestCtx) { ctx.JSON(201, map[string]int{"a": 1}) }),
 		get("fail", func(ctx *gale.RequestCtx) { ctx.Fail(404, fmt.Errorf("no such thing")) }),
 		with(get("fail told", func(ctx *gale.RequestCtx) { ctx.Fail(404, fmt.Errorf("no such thing")) }), errored),
+		with(with(post("ErrorHandler panics for a refused request", strings.Repeat("x", 101), showAll), small), func(pc *parityCase) {
+			pc.s.ErrorHandler = func(*gale.RequestCtx, error) { panic("of the test") }
+		}),
+		with(with(post("ErrorHandler aborts a refused request", strings.Repeat("x", 101), showAll), small), func(pc *parityCase) {
+			pc.s.ErrorHandler = func(*gale.RequestCtx, error) { panic(gale.ErrAbortHandler) }
+		}),
+		with(with(post("ErrorHandler times out for a refused request", strings.Repeat("x", 101), showAll), small), func(pc *parityCase) {
+			pc.s.ErrorHandler = func(ctx *gale.RequestCtx, _ error) { ctx.TimeoutError("late") }
+			pc.s.BeforeSend = func(ctx *gale.RequestCtx) { ctx.Response.Header.Set("X-Path", string(ctx.Path())) }
+		}),
 		get("fail after flush", func(ctx *gale.RequestCtx) { ctx.WriteString("part"); ctx.Flush(); ctx.Fail(500, fmt.Errorf("late")) }),
 		get("panic", func(*gale.RequestCtx) { panic("of the test") }),
 		with(get("panic told", func(*gale.RequestCtx) { panic("of the test") }), func(pc *parityCase) {

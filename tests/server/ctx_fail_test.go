@@ -134,8 +134,8 @@ func TestErrorHandlerIsOnePlace(t *testing.T) {
 	})
 }
 
-// If ErrorHandler panics after a handler ran, the client gets a 500, and ErrorHandler
-// isn't called for it. Otherwise the connection is dropped.
+// If ErrorHandler panics, the client gets a 500, and ErrorHandler isn't called for that: after a
+// handler, and for a request that is refused.
 func TestErrorHandlerPanics(t *testing.T) {
 	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 		var calls atomic.Int32
@@ -146,19 +146,16 @@ func TestErrorHandlerPanics(t *testing.T) {
 			}
 			ctx.Fail(409, nil)
 		})
-		for _, path := range []string{"/fail", "/panic"} {
+		for _, in := range []string{peers.Get("/fail"), peers.Get("/panic"), "GET\r\n\r\n"} {
 			calls.Store(0)
 			c := ts.Dial()
-			c.Send(peers.Get(path))
+			c.Send(in)
 			c.Want("GET", 500, "Internal Server Error")
 			c.WantClosed()
 			if calls.Load() != 1 {
-				t.Errorf("%s: ErrorHandler was called %d times", path, calls.Load())
+				t.Errorf("%.20q: ErrorHandler was called %d times", in, calls.Load())
 			}
 		}
-		c := ts.Dial()
-		c.Send("GET\r\n\r\n")
-		c.WantClosed()
 	})
 }
 
