@@ -31,7 +31,7 @@ func init() { door.ErrBodyTooLong, door.ErrBodyTooShort = errBodyStreamTooLong, 
 // writeBodyFixed writes a body of exactly size bytes from r. It doesn't read r any
 // further: that could take long, or the bytes could belong to something else. If r has
 // fewer bytes, it returns an error, and the message is incomplete.
-func writeBodyFixed(w *bufio.Writer, r io.Reader, size int64) error {
+func writeBodyFixed(w io.Writer, r io.Reader, size int64) error {
 	n, err := copyFixed(w, r, size)
 	if err == nil && n != size {
 		err = errBodyStreamShort(n, size)
@@ -44,10 +44,12 @@ func errBodyStreamShort(n, size int64) error {
 }
 
 // copyFixed copies at most size bytes from r to w.
-func copyFixed(w *bufio.Writer, r io.Reader, size int64) (n int64, err error) {
+func copyFixed(w io.Writer, r io.Reader, size int64) (n int64, err error) {
 	switch r := r.(type) {
 	case *os.File:
-		return w.ReadFrom(&io.LimitedReader{R: r, N: size}) // lets the system copy where it can
+		if bw, ok := w.(*bufio.Writer); ok {
+			return bw.ReadFrom(&io.LimitedReader{R: r, N: size}) // lets the system copy where it can
+		}
 	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
 		if m := inMemory(r, size); m != nil {
 			return m.WriteTo(w)
@@ -105,7 +107,7 @@ func readEnd(r io.Reader) error {
 // error.
 type fixedWriter struct {
 	head.Promised
-	w *bufio.Writer
+	w io.Writer
 }
 
 func (f *fixedWriter) Write(p []byte) (int, error) {

@@ -223,7 +223,7 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 	if c.Trace != nil && cc.sender == nil {
 		c.Trace.wrote(req, err)
 	}
-	unsent := answered || err != nil // the rest of the request must not be sent any more
+	unsent := answered && cc.sender == nil || err != nil // the rest of the request must not be sent any more
 	switch {
 	case err != nil:
 		// A server that refuses a request may close the connection before it has
@@ -232,6 +232,9 @@ func (c *HostClient) exchange(k *call, cc *clientConn, req *Request, resp *Respo
 		if !k.sent || !clientconn.IsReset(err) || cc.hasResponse(k, resp, rules) != nil {
 			return false, k.failed(req, err, false)
 		}
+	case answered && cc.sender != nil:
+		cc.conn.BoundReads(cc.sender.by)
+		cc.sender.sawHead()
 	case answered:
 		cc.conn.BoundReads(k.until(c.ReadTimeout)) // awaitContinue has set ExpectContinueTimeout
 	default:

@@ -129,6 +129,10 @@ func (o *h1Sender) copy() error {
 	if o.stream == nil && o.writer == nil {
 		return o.copyMemory()
 	}
+	_, form := o.stream.(*formStream)
+	if o.length >= 0 && !form {
+		return writeBodyFixed(o, o.stream, o.length) // each piece at once: the server may answer to it
+	}
 	o.bw = o.c.acquireWriter(o)
 	switch {
 	case o.writer != nil:
@@ -136,7 +140,7 @@ func (o *h1Sender) copy() error {
 	case o.length == msg.LenChunked:
 		return writeBodyChunked(o.bw, o.stream)
 	}
-	if err := writeBodyFixed(o.bw, o.stream, o.length); err != nil {
+	if err := writeBodyFixed(o.bw, o.stream, o.length); err != nil { // a form never waits, and has short pieces
 		return err
 	}
 	return o.bw.Flush()

@@ -297,8 +297,8 @@ func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, e
 }
 
 // awaitContinue waits until the server wants the body, at most for ExpectContinueTimeout, and
-// begins to send it. If a final response comes instead, the body isn't sent. If one comes
-// together with the 100, the server may read the body after it.
+// begins to send it. If a final response comes instead, the body isn't sent, unless the server may
+// read it after that: see readsOn, and the response may have come together with the 100.
 func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	hc := s.hc
 	wait := hc.c.ExpectContinueTimeout
@@ -326,7 +326,7 @@ func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	hc.mu.Lock()
 	switch {
 	case s.st == nil:
-	case s.bits.Load()&(h2HeadCame|h2Continue) == h2HeadCame:
+	case s.bits.Load()&(h2HeadCame|h2Continue) == h2HeadCame && !s.readsOn():
 		s.answered = true
 		s.allSent()
 	case out.streams():
@@ -340,6 +340,11 @@ func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 		hc.flush(h2Tries)
 	}
 	return nil
+}
+
+// readsOn is clientConn.readsOn for HTTP/2, under mu.
+func (s *h2Call) readsOn() bool {
+	return s.resp != nil && s.resp.Header.s.Status/100 == 2 && s.reader != nil && s.reader.err == nil
 }
 
 // stream makes the body of a response a stream. The request and the response belong to the

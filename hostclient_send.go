@@ -107,8 +107,8 @@ func (o *outgoing) writeStream(bw *bufio.Writer) (err error) {
 // send writes req. k.sent tells whether bytes of it were written. A body that may take long is
 // sent by cc.sender, which isn't nil then. A server may
 // answer before the whole request was sent (RFC 9112 section 9.5): answered says
-// that the head of a final response is in resp already, and the rest of the request
-// was not sent.
+// that the head of a final response is in resp already. If cc.sender is nil then, the rest of the
+// request was not sent.
 func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response, rules *readRules) (answered bool, err error) {
 	by := k.until(c.WriteTimeout)
 	cc.conn.BoundWrites(by)
@@ -132,7 +132,7 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 	k.sent = k.sent || n > 0
 	b.B = b.B[:0]
 	if err == nil && expects {
-		if answered, err = c.awaitContinue(k, cc, resp, rules); answered || err != nil {
+		if answered, err = c.awaitContinue(k, cc, resp, rules); err != nil || answered && !cc.readsOn(resp, rules) {
 			req.dropStream(err)
 			return answered, err
 		}
@@ -142,12 +142,12 @@ func (c *HostClient) send(k *call, cc *clientConn, req *Request, resp *Response,
 	switch {
 	case err != nil:
 		req.dropStream(err)
-	case out.stream:
-		c.startSender(k, cc, &out, nil, rules, by)
+	case out.stream, answered:
+		c.startSender(k, cc, &out, out.body, rules, by)
 	case len(out.body) > 0:
 		err = c.sendLong(k, cc, nil, &out, rules, by)
 	}
-	return false, err
+	return answered, err
 }
 
 // sendLong sends head and then a body in memory. If that takes long, cc.sender does it.
@@ -212,20 +212,31 @@ func (c *HostClient) awaitContinue(k *call, cc *clientConn, resp *Response, rule
 	cc.conn.BoundReads(k.until(wait))
 	for {
 		err := cc.readHead(resp, rules)
-		switch status := resp.Header.s.Status; {
+		status := resp.Header.s.Status
+		switch {
 		case err == ErrTimeout && k.mustEnd() == nil:
 			return false, nil // a part of a head that has come stays in the buffer
 		case err != nil:
 			return false, err
-		case status == StatusContinue:
-			return false, nil
 		case status/100 != 1 || status == StatusSwitchingProtocols:
 			return true, nil
+		}
+		k.tellInterim(&resp.Header)
+		if status == StatusContinue {
+			return false, nil
 		}
 		if rules.interim++; rules.interim > maxInterimResponses {
 			return false, errTooManyInterim
 		}
 	}
+}
+
+// readsOn reports whether a server may still read the body for which it has sent a final response in
+// place of the 100: the response says that it has accepted the request, is streamed, and isn't complete.
+func (cc *clientConn) readsOn(resp *Response, rules *readRules) bool {
+	r := *rules
+	cc.frame(resp, &r)
+	return resp.Header.s.Status/100 == 2 && r.stream && (r.length < 0 || r.length > int64(len(cc.conn.Unread())))
 }
 
 // prepare applies the settings of the client to a request.

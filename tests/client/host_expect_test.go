@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/galeutil"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -51,6 +54,138 @@ func slowRefusal2(t *testing.T, p *peers.H2Actor, pause time.Duration) {
 	p.Hold()
 	if len(r.Body) > 0 {
 		t.Errorf("the client sent %d bytes of the body", len(r.Body))
+	}
+}
+
+// earlyAnswer is what a server sends before it reads the body of a request.
+type earlyAnswer struct {
+	name    string
+	expects bool
+	length  int      // of the body "ab"
+	early   []string // statuses
+	told    []int    // the informational ones
+}
+
+// serve is the server of HTTP/1.1. It closes got when the first byte of the body has come.
+func (a *earlyAnswer) serve(t *testing.T, nc net.Conn, got chan struct{}) {
+	defer nc.Close()
+	br := bufio.NewReader(nc)
+	r, err := http.ReadRequest(br)
+	if err != nil {
+		return
+	}
+	head := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
+	for _, status := range a.early {
+		if status == "200" {
+			io.WriteString(nc, head)
+			head = ""
+		} else {
+			io.WriteString(nc, "HTTP/1.1 "+status+" Early\r\n\r\n")
+		}
+	}
+	first := make([]byte, 1)
+	_, _ = io.ReadFull(r.Body, first)
+	close(got)
+	if rest, err := io.ReadAll(r.Body); string(first)+string(rest) != "ab" || err != nil {
+		t.Errorf("the server got %q, %q, %v", first, rest, err)
+	}
+	io.WriteString(nc, head+"ok")
+	_, _ = io.Copy(io.Discard, br)
+}
+
+// serve2 is serve for HTTP/2.
+func (a *earlyAnswer) serve2(t *testing.T, p *peers.H2Actor, got chan struct{}) {
+	p.Greet()
+	r := p.Asked()
+	if r == nil {
+		return
+	}
+	head := p.Head(r.ID, 0, ":status", "200", "content-length", "2")
+	for _, status := range a.early {
+		if status == "200" {
+			p.Send(head)
+			head = ""
+		} else {
+			p.Send(p.Head(r.ID, 0, ":status", status))
+		}
+	}
+	id, began := r.ID, false
+	for r != nil && !r.Whole {
+		if r, _ = p.Part(); r != nil && len(r.Body) > 0 && !began {
+			began = true
+			close(got)
+		}
+	}
+	if r == nil || string(r.Body) != "ab" {
+		t.Errorf("the server got %+v", r)
+	}
+	p.Send(head, peers.H2Data(id, peers.H2End, "ok"))
+	p.Hold()
+}
+
+// TestClientSendsWhileAnswered proves that a client sends each piece of a stream as soon as it has it;
+// that it sends the body after a 100, and also if a response with 2xx begins in place of the 100; and
+// that informational responses are told meanwhile.
+func TestClientSendsWhileAnswered(t *testing.T) {
+	peers.WithoutEngine(t)
+	defer peers.EmptyPools()
+	for _, a := range []earlyAnswer{
+		{name: "fixed", length: 2},
+		{name: "chunked", length: -1},
+		{name: "early hints", length: 2, early: []string{"103"}, told: []int{103}},
+		{name: "100", expects: true, length: 2, early: []string{"103", "100"}, told: []int{103, 100}},
+		{name: "200", length: 2, early: []string{"200"}},
+		{name: "200 for 100", expects: true, length: 2, early: []string{"200"}},
+		{name: "200 for 100, chunked", expects: true, length: -1, early: []string{"103", "200"}, told: []int{103}},
+	} {
+		for _, mode := range []gale.HTTP2Mode{gale.HTTP2Off, gale.HTTP2Only} {
+			t.Run(fmt.Sprintf("%s/%v", a.name, mode), func(t *testing.T) {
+				peers.EmptyPools()
+				synctest.Test(t, func(t *testing.T) {
+					got := make(chan struct{})
+					s := peers.NewH2Script(t, func(p *peers.H2Actor) { a.serve2(t, p, got) })
+					c := harness.ScriptClient(s)
+					if c.HTTP2 = mode; mode == gale.HTTP2Off {
+						c.Dial = func(string) (net.Conn, error) {
+							pipe := galeutil.NewPipeConns()
+							go a.serve(t, pipe.Conn2(), got)
+							return pipe.Conn1(), nil
+						}
+					}
+					c.StreamResponseBody = true
+					req, resp := &gale.Request{}, &gale.Response{}
+					req.SetRequestURI("http://a.test/")
+					req.Header.SetMethod("POST")
+					if a.expects {
+						req.Header.Set("Expect", "100-continue")
+					}
+					pr, pw := io.Pipe()
+					defer pr.Close()
+					go func() {
+						io.WriteString(pw, "a")
+						<-got
+						io.WriteString(pw, "b")
+						pw.Close()
+					}()
+					req.SetBodyStream(pr, a.length)
+					var told []int
+					ctx := context.WithValue(t.Context(), door.InterimKey{}, func(h *gale.ResponseHeader) {
+						told = append(told, h.StatusCode())
+					})
+					ctx, cancel := context.WithTimeout(ctx, time.Minute)
+					defer cancel()
+					err := c.DoContext(ctx, req, resp)
+					if body := resp.Body(); err != nil || resp.BodyError() != nil || string(body) != "ok" || !slices.Equal(told, a.told) {
+						t.Errorf("%q, %v, %v, told %v, want %v", body, err, resp.BodyError(), told, a.told)
+					}
+					if n := c.PoolStats().Idle; n != 1 {
+						t.Errorf("%d idle connections: a whole request went over one", n)
+					}
+					c.CloseIdleConnections()
+					s.Stop()
+				})
+			})
+		}
 	}
 }
 
