@@ -3,7 +3,6 @@ package gale
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -75,8 +74,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 		}
 	}()
 	c := &HostClient{Addr: ln.Addr().String(), MaxConns: 1, MaxConnWaitTimeout: time.Minute}
-	k := newCall(context.Background(), 0)
-	first, err := c.cleanConn(&k)
+	first, err := c.AcquireConn(0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +83,7 @@ func TestHostClientHandsOverAlive(t *testing.T) {
 	}
 	handed := make(chan *clientConn)
 	go func() {
-		k := newCall(context.Background(), 0)
-		cc, err := c.cleanConn(&k)
+		cc, err := c.AcquireConn(0, false)
 		if err != nil {
 			t.Error(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/msg"
@@ -54,12 +53,6 @@ func (h *RequestHeader) Read(r *bufio.Reader) error {
 func (h *ResponseHeader) Read(r *bufio.Reader) error {
 	used(h.s.Loan)
 	return h.read(r, bufferLimits(r))
-}
-
-func init() {
-	door.ReadResponse = func(h any, r *bufio.Reader) error {
-		return h.(*ResponseHeader).read(r, &h1.Limits{Dialect: h1.Folding, Head: r.Size()})
-	}
 }
 
 func (h *ResponseHeader) read(r *bufio.Reader, lim *h1.Limits) error {

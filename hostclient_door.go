@@ -1,6 +1,7 @@
 package gale
 
 import (
+	"bytes"
 	"context"
 	"net"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// What package reverse needs of a HostClient, except door.AcquireConn.
+// What package reverse needs of a HostClient.
 func init() {
 	door.AnnounceTrailers = func(h any, names string, from door.TrailerLender) {
 		s := &h.(*RequestHeader).s
@@ -41,9 +42,38 @@ func init() {
 		k.kind = callHTTP2
 		return client.(*HostClient).doCall(&k, req.(*Request), resp.(*Response))
 	}
+	door.Upgrade = func(ctx context.Context, client, req, resp any) (*door.Upgraded, error) {
+		c := client.(*HostClient)
+		k := newCall(ctx, 0)
+		k.kind, k.http1 = callUpgrade, true
+		err := c.doCall(&k, req.(*Request), resp.(*Response))
+		return k.upgraded, err
+	}
 	door.DialTLS = func(client any, dial func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error)) {
 		client.(*HostClient).dialALPN = dial
 	}
+}
+
+// giveAway gives cc to the caller of k if the server has switched to another protocol. The context
+// of k doesn't break it off any more.
+func (c *HostClient) giveAway(k *call, cc *clientConn, resp *Response) error {
+	if resp.Header.s.Status != StatusSwitchingProtocols {
+		return nil
+	}
+	k.verdict = verdictUnsafe // in case of an error
+	if err := k.mustEnd(); err != nil {
+		return err
+	}
+	if err := cc.clearDeadlines(); err != nil {
+		return err
+	}
+	first := bytes.Clone(cc.conn.Unread())
+	cc.conn.DropBuffer()
+	k.upgraded = &door.Upgraded{Conn: cc.Conn(), First: first, Close: func() {
+		defer c.touch()
+		c.discard(cc)
+	}}
+	return nil
 }
 
 // dialALPN is a function of door.DialTLS.

@@ -112,6 +112,10 @@ func (c *HostClient) carryHTTP1(cc *clientConn, k *call, req *Request, resp *Res
 	if unwatch != nil && !unwatch() {
 		keep = false
 	}
+	if k.kind == callUpgrade && err == nil {
+		unwatch = nil
+		err = c.giveAway(k, cc, resp)
+	}
 	returned = true
 	if err == clientconn.ErrStale {
 		return carryStale, nil
@@ -119,6 +123,9 @@ func (c *HostClient) carryHTTP1(cc *clientConn, k *call, req *Request, resp *Res
 	if err == nil && keep {
 		cc.served++
 		c.release(cc)
+		return carryDone, nil
+	}
+	if k.upgraded != nil {
 		return carryDone, nil
 	}
 	c.discard(cc)

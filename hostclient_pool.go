@@ -3,7 +3,6 @@ package gale
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -441,12 +440,7 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
 	k := newCall(context.Background(), reqTimeout)
 	k.kind, k.http1 = callRaw, true
-	return c.cleanConn(&k)
-}
-
-// cleanConn is acquire of a connection without deadlines, for a call that needs HTTP/1.1.
-func (c *HostClient) cleanConn(k *call) (cc *clientConn, err error) {
-	w, err := c.acquire(k)
+	w, err := c.acquire(&k)
 	if err != nil {
 		return nil, err
 	}
@@ -458,25 +452,6 @@ func (c *HostClient) cleanConn(k *call) (cc *clientConn, err error) {
 		}
 	}
 	return cc, nil
-}
-
-func init() {
-	door.AcquireConn = func(ctx context.Context, client any) (net.Conn, func(keep bool), error) {
-		c := client.(*HostClient)
-		k := newCall(ctx, 0)
-		k.http1 = true
-		cc, err := c.cleanConn(&k)
-		if err != nil {
-			return nil, nil, err
-		}
-		return cc.Conn(), func(keep bool) {
-			if keep {
-				c.ReleaseConn(cc)
-			} else {
-				c.CloseConn(cc)
-			}
-		}, nil
-	}
 }
 
 // ReleaseConn gives back a connection that can be used for another request. The

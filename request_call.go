@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 )
 
 // call is one call of Do, with its limits.
@@ -26,8 +27,9 @@ type call struct {
 	// default rules allow another one.
 	reused, sent bool
 	verdict      retryVerdict
-	unread       bool     // the body stream is still as it was before the attempt
-	stream       net.Conn // of OpenStream, nil before it is open
+	unread       bool           // the body stream is still as it was before the attempt
+	stream       net.Conn       // of OpenStream, nil before it is open
+	upgraded     *door.Upgraded // of callUpgrade, nil without a 101
 
 	// Of the attempt, see hostclient_line.go.
 	promised any        // the sharedConn on which a stream is kept for the call, until it has opened it
@@ -40,10 +42,11 @@ type call struct {
 type callKind uint8
 
 const (
-	callAny    callKind = iota // a response, over the protocol that the host speaks
-	callHTTP2                  // a response over HTTP/2
-	callStream                 // a stream of HTTP/2, see OpenStream
-	callRaw                    // a connection of HTTP/1.1, with TLS as the user has configured it; http1 is set
+	callAny     callKind = iota // a response, over the protocol that the host speaks
+	callHTTP2                   // a response over HTTP/2
+	callStream                  // a stream of HTTP/2, see OpenStream
+	callUpgrade                 // a response, and after a 101 the connection; http1 is set
+	callRaw                     // a connection of HTTP/1.1, with TLS as the user has configured it; http1 is set
 )
 
 // needsHTTP2 reports whether only HTTP/2 can be used.

@@ -15,15 +15,16 @@ import (
 // clientBody is the body of the client's request, which a goroutine other than the handler's
 // reads to pass it on.
 type clientBody struct {
-	x       *exchange
-	from    io.Reader
-	chunked bool        // its length isn't known
-	left    int         // bytes that are still due if it isn't chunked
-	arrives bool        // from is the server's and has the client's framing
-	stopped atomic.Bool // no more of it will be read
-	asked   atomic.Bool // the client was asked for it, by a 100 or by a read
-	reading sync.Mutex  // held while the client is read from
-	beyond  [1]byte     // where readFixed reads what must not come
+	x        *exchange
+	from     io.Reader
+	chunked  bool        // its length isn't known
+	left     int         // bytes that are still due if it isn't chunked
+	arrives  bool        // from is the server's and has the client's framing
+	stopped  atomic.Bool // no more of it will be read
+	answered atomic.Bool // the head of the response has come
+	asked    atomic.Bool // the client was asked for it, by a 100 or by a read
+	reading  sync.Mutex  // held while the client is read from
+	beyond   [1]byte     // where readFixed reads what must not come
 }
 
 // Errors of bodies that don't have their length. Only what a handler did can cause them.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 
 	"github.com/galehttp/gale"
@@ -63,9 +62,6 @@ var (
 
 // errSlowClient says that a response was broken off because its client takes too little.
 var errSlowClient = errors.New("reverse: the client takes the response too slowly")
-
-// errInterim says that an upstream sent too many interim responses.
-var errInterim = errors.New("reverse: too many interim responses")
 
 // WriteError answers with the status code of err and the text of that code, which
 // says nothing about the cause. If there was no connection for the request, or no place in the
@@ -151,13 +147,4 @@ func statusOf(err error) int {
 		return gale.StatusGatewayTimeout
 	}
 	return gale.StatusBadGateway
-}
-
-// broken turns io.EOF, the end of a connection, into the error for an end within a
-// message.
-func broken(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

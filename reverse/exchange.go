@@ -51,8 +51,8 @@ type exchange struct {
 	named     [][]byte // the names in Connection of the request
 	respNamed [][]byte // the names in Connection of the response
 
-	body *clientBody  // what another goroutine reads, or nil
-	own  *ownExchange // nil if the HostClient does everything
+	body     *clientBody    // what another goroutine reads, or nil
+	upgraded *door.Upgraded // the upstream's connection after a 101, or nil
 }
 
 // newExchange returns an exchange for the request in client.
@@ -122,6 +122,9 @@ func (x *exchange) run() error {
 		}
 		x.take(u)
 		if err = x.ask(); err == nil {
+			if x.body != nil {
+				x.body.answered.Store(true)
+			}
 			break
 		}
 		if cause := x.ended(); cause != nil {
@@ -181,24 +184,35 @@ func (x *exchange) ask() error {
 	case upgrade != "" && x.p.HTTP2 == gale.HTTP2Only:
 		return ErrNoUpgrade
 	case upgrade != "":
-		if err := x.enterShare(true); err != nil {
-			return err
+		if err = x.enterShare(true); err == nil {
+			x.upgraded, err = door.Upgrade(x, x.up.upgrader, x.req, x.resp)
 		}
-		return x.askOwn(x.up.upgrader, 0)
+		return err
 	}
 	if err := x.enterShare(false); err != nil {
 		return err
 	}
-	takesTrailers := x.takesTrailers()
-	if (streams || takesTrailers) && door.MayHTTP2(x.up.client) {
-		if err := x.askHTTP2(streams, n, takesTrailers); err != door.ErrHTTP1 {
+	length := 0 // of the stream, if there is one
+	if streams {
+		length = n
+	}
+	return x.send(length)
+}
+
+// send sends the request, with a stream of n bytes, or -1, as the body unless n is 0.
+func (x *exchange) send(n int) error {
+	c := x.up.client
+	if x.takesTrailers() && door.MayHTTP2(c) {
+		h := &x.req.Header
+		h.Set("TE", "trailers") // the field is for one connection, but the proxy takes them, too
+		x.setUpload(n)
+		if err := door.DoHTTP2(x, c, x.req, x.resp); err != door.ErrHTTP1 {
 			return err
 		}
+		h.Del("TE")
 	}
-	if streams {
-		return x.askOwn(x.up.client, n)
-	}
-	return x.up.client.DoContext(x, x.req, x.resp)
+	x.setUpload(n)
+	return c.DoContext(x, x.req, x.resp)
 }
 
 // bodyLength returns the length of the client's body. It says how the body is framed: -1 is
@@ -224,24 +238,6 @@ func (x *exchange) bodyLength(stream io.Reader) (int, error) {
 // gRPC answer no other requests.
 func (x *exchange) takesTrailers() bool {
 	return bytesconv.HasElement(x.client.Request.Header.PeekAll("TE"), "trailers")
-}
-
-// askHTTP2 is ask over HTTP/2, for what HTTP/1.1 does in another way: a body that is read
-// while the response is, and TE. The error is door.ErrHTTP1 if the upstream speaks HTTP/1.1.
-func (x *exchange) askHTTP2(streams bool, n int, takesTrailers bool) (err error) {
-	h := &x.req.Header
-	if takesTrailers {
-		h.Set("TE", "trailers") // the field is for one connection, but the proxy takes them, too
-	}
-	if streams {
-		err = x.askStream(n)
-	} else {
-		err = door.DoHTTP2(x, x.up.client, x.req, x.resp)
-	}
-	if err == door.ErrHTTP1 && takesTrailers {
-		h.Del("TE")
-	}
-	return err
 }
 
 // maxAlong is the largest body in bytes that is sent together with its head.
@@ -332,7 +328,7 @@ func (x *exchange) setResponse() error {
 	case x.client.IsHead():
 		to.SkipBody = true // the length is that of the response to GET
 		x.whole = true
-	case x.resp.IsBodyStream() && !x.hasCome():
+	case x.resp.IsBodyStream():
 		x.shared = true
 		x.setPatience()
 		length := max(from.ContentLength(), -1) // also -1 if an int can't hold it
@@ -362,13 +358,6 @@ func (x *exchange) lend() {
 	if x.ended() != nil {
 		x.Close()
 	}
-}
-
-// hasCome reports whether the whole body of the response has arrived; then it is
-// sent together with the head. The HostClient doesn't make such a body a stream.
-func (x *exchange) hasCome() bool {
-	n := x.resp.Header.ContentLength()
-	return x.own != nil && n >= 0 && x.own.br.Buffered() == n
 }
 
 // versionSent is the version of all responses: a proxy sends its own (RFC 9110 section 2.5).
@@ -476,10 +465,10 @@ func (x *exchange) Close() error {
 	if x.idle != nil {
 		x.idle.Stop()
 	}
-	if x.own != nil {
-		x.own.end(x.whole)
-	}
 	err := x.resp.CloseBodyStream()
+	if x.upgraded != nil {
+		x.upgraded.Close()
+	}
 	x.leaveShare()
 	if x.body != nil {
 		x.body.end()

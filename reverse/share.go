@@ -98,9 +98,6 @@ func (x *exchange) breakOff() {
 		return
 	}
 	x.broken = true
-	if x.own != nil {
-		x.own.end(false)
-	}
 	_ = x.resp.CloseBodyStream()
 	x.leaveShare()
 }

@@ -41,8 +41,7 @@ func isHTTP2(protocol string) bool {
 
 // switchProtocols joins both connections after the upstream's 101.
 func (x *exchange) switchProtocols() error {
-	o := x.own
-	if o == nil || !offered(x.req.Header.PeekAll("Upgrade"), x.resp.Header.PeekAll("Upgrade")) {
+	if x.upgraded == nil || !offered(x.req.Header.PeekAll("Upgrade"), x.resp.Header.PeekAll("Upgrade")) {
 		return ErrUpgrade
 	}
 	got := string(bytes.Join(x.resp.Header.PeekAll("Upgrade"), []byte(", ")))
@@ -63,15 +62,12 @@ func (x *exchange) switchProtocols() error {
 			closeCalmly(nc)
 		}
 	}()
-	if !o.unwatch() {
-		return gale.ErrClientGone
+	if cause := x.ended(); cause != nil {
+		return cause
 	}
-	o.unwatch = nil
-	_ = o.nc.SetDeadline(time.Time{})
-	t := &tunnel{client: nc, up: o.nc, idle: limit(x.p.UpgradeIdleTimeout, DefaultUpgradeIdleTimeout)}
-	first, _ := o.br.Peek(o.br.Buffered())
-	head = append(head, first...)
-	_, _ = o.br.Discard(len(first))
+	x.shared = true
+	t := &tunnel{client: nc, up: x.upgraded.Conn, idle: limit(x.p.UpgradeIdleTimeout, DefaultUpgradeIdleTimeout)}
+	head = append(head, x.upgraded.First...)
 	if !x.p.tunnels.add(t) {
 		return ErrNoUpstream
 	}
@@ -151,6 +147,9 @@ func (x *exchange) takeBack() {
 	}
 }
 
+// tunnelBuffer is how many bytes of a side are read at a time.
+const tunnelBuffer = 32 << 10
+
 // tunnel is a pair of joined connections.
 type tunnel struct {
 	client, up net.Conn
@@ -189,9 +188,9 @@ func (t *tunnel) copy(to, from net.Conn) {
 		}
 	}()
 	defer survive()
-	b := pool.Get(bodyBuffer)
+	b := pool.Get(tunnelBuffer)
 	defer pool.Put(b)
-	buf := b.B[:bodyBuffer]
+	buf := b.B[:tunnelBuffer]
 	for {
 		n, err := from.Read(buf)
 		if t.timer != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/galehttp/gale/internal/door"
 )
 
-// upload is the body of a request that the HostClient sends over HTTP/2. The HostClient reads
-// it on a goroutine of its own, which may continue after the exchange has ended: it then gets
-// nothing more from the client.
+// upload is the body of a request that the HostClient sends while it receives the response. The
+// HostClient reads it on a goroutine of its own, which may continue after the exchange has ended: it
+// then gets nothing more from the client.
 type upload struct {
 	clientBody
 	head gale.RequestHeader // like that of the request, and after the end with the trailer section
@@ -21,18 +21,15 @@ type upload struct {
 	closed bool
 }
 
-// askStream sends a request whose body has n bytes, or -1, over HTTP/2. The error is
-// door.ErrHTTP1 if the upstream speaks HTTP/1.1. The body is untouched then.
-func (x *exchange) askStream(n int) error {
+// setUpload makes the client's body, of n bytes or -1, that of the request, unless n is 0.
+func (x *exchange) setUpload(n int) {
+	if n == 0 {
+		return
+	}
 	u := new(upload)
 	u.init(x, n)
 	x.req.Header.CopyTo(&u.head)
 	x.req.SetBodyStream(u, n)
-	err := door.DoHTTP2(x, x.up.client, x.req, x.resp)
-	if err == door.ErrHTTP1 {
-		x.body = nil
-	}
-	return err
 }
 
 // Read reads from the client.
@@ -51,7 +48,8 @@ func (u *upload) Read(p []byte) (n int, err error) {
 // Trailers returns the header of the request with the trailer section, see door.Trailered.
 func (u *upload) Trailers(door.Seal) any { return &u.head }
 
-// arm starts the time limit for the upstream to take what was read.
+// arm starts the time limit for the upstream to take what was read. It doesn't end a response that
+// has begun: an upstream that answers early need not read the rest.
 func (u *upload) arm() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,7 +59,11 @@ func (u *upload) arm() {
 	case u.late != nil:
 		u.late.Reset(d)
 	default:
-		u.late = time.AfterFunc(d, func() { u.x.cancel(ErrIdle) })
+		u.late = time.AfterFunc(d, func() {
+			if !u.answered.Load() {
+				u.x.cancel(ErrIdle)
+			}
+		})
 	}
 }
 

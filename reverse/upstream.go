@@ -112,6 +112,7 @@ func (p *Proxy) newClient(t target) *gale.HostClient {
 		MaxDialDuration:          limit(p.DialTimeout, DefaultDialTimeout),
 		ResponseHeaderTimeout:    limit(p.ResponseHeaderTimeout, DefaultResponseHeaderTimeout),
 		ReadBufferSize:           maxHead,
+		WriteBufferSize:          33 << 10, // so that 32 KiB of a body are one write with the framing of their chunk
 		StreamResponseBody:       true,
 		DisablePathNormalizing:   true, // paths are passed on unchanged
 		NoDefaultUserAgentHeader: true,

@@ -5,7 +5,6 @@
 package door
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -82,13 +81,19 @@ var ClientIP func(ctx any, peer netip.Addr, trusted []netip.Prefix) netip.Addr
 // no room. Otherwise done is called after that. Package gale sets it.
 var LimitCopies func(fs any, root *os.Root, limit int64, room func(n int64) (done func(), err error))
 
-// ReadResponse reads the head of a response into h, a *gale.ResponseHeader, as
-// ResponseHeader.Read does, but as strictly as clients read theirs. Package gale sets it.
-var ReadResponse func(h any, r *bufio.Reader) error
+// Upgraded is a connection whose server has answered with 101 (Switching Protocols).
+type Upgraded struct {
+	Conn  net.Conn // without deadlines
+	First []byte   // what the server has sent after its response
+	// Close closes the connection and gives its place in the pool to others. It must be called
+	// once, whatever has closed Conn before.
+	Close func()
+}
 
-// AcquireConn is the method AcquireConn of c, a *gale.HostClient, that waits no longer than
-// until ctx ends. release gives the connection back, or closes it. Package gale sets it.
-var AcquireConn func(ctx context.Context, c any) (nc net.Conn, release func(keep bool), err error)
+// Upgrade is DoContext of c, a *gale.HostClient, over HTTP/1.1. If the status of the response is 101,
+// the connection belongs to the caller; otherwise up is nil. req and resp are a *gale.Request and a
+// *gale.Response. Package gale sets it.
+var Upgrade func(ctx context.Context, c, req, resp any) (up *Upgraded, err error)
 
 // ContentLength is the method ContentLength of h, a *gale.RequestHeader or *gale.ResponseHeader,
 // for lengths that an int doesn't hold, too. Package gale sets it.
