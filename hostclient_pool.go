@@ -219,7 +219,9 @@ func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if line == &p.line && p.idle.n > 0 {
-		return c.popIdle(), nil
+		if cc := c.popIdle(); cc != nil {
+			return room{w: cc}, nil
+		}
 	}
 	p.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
 	found := false
@@ -256,7 +258,10 @@ func (c *HostClient) findOwn() (got room, ok bool) {
 	p := &c.pool
 	switch {
 	case p.idle.n > 0:
-		return c.popIdle(), true
+		if cc := c.popIdle(); cc != nil {
+			return room{w: cc}, true
+		}
+		return noRoom(ErrConnPoolStrategyNotImpl), true
 	case p.open < c.maxConns():
 		p.open++
 		return room{kind: roomDial}, true
@@ -266,21 +271,21 @@ func (c *HostClient) findOwn() (got room, ok bool) {
 	return room{}, false
 }
 
-// popIdle takes an idle connection. The caller holds the lock.
-func (c *HostClient) popIdle() room {
+// popIdle takes an idle connection. The result is nil if ConnPoolStrategy has no valid value. The
+// caller holds the lock.
+func (c *HostClient) popIdle() (cc *clientConn) {
 	p := &c.pool
-	var cc *clientConn
 	switch c.ConnPoolStrategy {
 	case FIFO:
 		cc = p.idle.popFront()
 	case LIFO:
 		cc = p.idle.popBack()
 	default:
-		return noRoom(ErrConnPoolStrategyNotImpl)
+		return nil
 	}
 	p.stats.Reuses++
 	p.takeBuf(cc)
-	return room{w: cc}
+	return cc
 }
 
 // yieldPlace closes an idle connection, so that its place can be used for one of HTTP/2, and

@@ -192,6 +192,32 @@ func TestPoolStrategy(t *testing.T) {
 	}
 }
 
+// TestPoolUnknownStrategy proves that a strategy that doesn't exist is an error as soon as there is an
+// idle connection, also for a call that waits.
+func TestPoolUnknownStrategy(t *testing.T) {
+	s := peers.StartScript(t, peers.Answering(peers.OkAnswer("good")))
+	c := &HostClient{Addr: s.Addr(), ConnPoolStrategy: LIFO + 1, MaxConns: 1, MaxConnWaitTimeout: time.Minute}
+	cc, err := c.AcquireConn(0, false)
+	if err != nil {
+		t.Fatal("a new connection:", err)
+	}
+	waits := make(chan error)
+	go func() {
+		_, err := c.AcquireConn(0, false)
+		waits <- err
+	}()
+	for c.PoolStats().Waiting == 0 {
+		runtime.Gosched()
+	}
+	c.ReleaseConn(cc)
+	if err := <-waits; err != ErrConnPoolStrategyNotImpl {
+		t.Errorf("the call that waited got %v", err)
+	}
+	if _, err := c.AcquireConn(0, false); err != ErrConnPoolStrategyNotImpl {
+		t.Errorf("a later call got %v", err)
+	}
+}
+
 // TestPoolExpiry proves that idle connections are closed in time, and that no goroutine
 // runs when there are none.
 func TestPoolExpiry(t *testing.T) {
