@@ -6,6 +6,7 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // PathValue returns what the wildcard called name of the route has captured, percent-decoded once:
@@ -62,7 +63,8 @@ func (ctx *RequestCtx) pathValue(key any) any {
 
 func init() {
 	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
-	door.BeginRoute = func(ctx any) (*door.Route, []byte) { return ctx.(*RequestCtx).beginRoute() }
+	door.BeginRoute = beginRoute
+	door.RouteTarget = func(ctx any) []byte { return ctx.(*RequestCtx).Request.routeTarget() }
 	door.NoteRoute = func(ctx any) { ctx.(*RequestCtx).noteRoute() }
 	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
 	door.ChangeRoutePath = func(c any, path []byte) door.Saved {
@@ -93,31 +95,39 @@ func (ctx *RequestCtx) makeRoute() *door.Route {
 }
 
 // beginRoute is door.BeginRoute.
-func (ctx *RequestCtx) beginRoute() (*door.Route, []byte) {
+func beginRoute(c any) (*door.Route, uint8, []byte) {
+	ctx := c.(*RequestCtx)
 	used(ctx.loan)
 	m := ctx.makeRoute()
 	m.Used, m.Noted = true, ctx.seen.req != nil
+	m.Begin()
 	req := &ctx.Request
 	req.routed = true
+	if target := req.Header.s.Part(msg.Target); len(target) > 0 && target[0] == '/' && !req.uriParsed {
+		return m, uint8(req.Header.s.MethodID), target // as routeTarget does, without a call
+	}
+	return m, uint8(req.Header.s.MethodID), req.routeTarget()
+}
+
+// routeTarget is door.RouteTarget.
+func (req *Request) routeTarget() []byte {
 	if !req.uriParsed {
-		if target := req.Header.target(); target[0] == '/' {
-			return m, pathOf(target)
-		} else if len(target) == 1 && target[0] == '*' || req.Header.IsConnect() {
-			return m, nil
+		target := req.Header.target()
+		switch {
+		case target[0] == '/':
+			return target
+		case string(target) == "*", req.Header.IsConnect():
+			return nil
 		}
 	}
 	u := req.URI()
 	u.route()
-	if req.uriBad || req.Header.IsConnect() && !bytes.HasPrefix(u.PathOriginal(), slash) {
-		return m, nil
+	path := u.PathOriginal()
+	switch {
+	case req.uriBad, req.Header.IsConnect() && !bytes.HasPrefix(path, slash):
+		return nil
+	case bytes.IndexByte(path, '?') >= 0: // after SetPath
+		return bytes.ReplaceAll(path, []byte{'?'}, []byte("%3F"))
 	}
-	return m, u.PathOriginal()
-}
-
-// pathOf returns target without its query. A fragment stays: a "#" is in no path that a router finds.
-func pathOf(target []byte) []byte {
-	if n := bytes.IndexByte(target, '?'); n >= 0 {
-		return target[:n]
-	}
-	return target
+	return path
 }

@@ -10,7 +10,6 @@ import (
 // %2F and %5C encoded, as in handlers of a router. ctx.SetPathValue sets the values; those that it has set
 // before stay. A router that ctx is passed to finds its own.
 func SetPattern(ctx *gale.RequestCtx, pattern string) {
-	m, _ := door.BeginRoute(ctx)
-	m.Begin()
+	m, _, _ := door.BeginRoute(ctx)
 	m.Values, m.Found = m.Values[:0], &door.Match{Pattern: pattern}
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // answer answers a request that no route matches.
 func (t *table) answer(ctx *gale.RequestCtx) {
-	m, path := door.BeginRoute(ctx)
+	m, path := door.RouteOf(ctx), pathOf(door.RouteTarget(ctx))
 	if len(path) == 0 || path[0] != '/' {
 		if t.answersOptions(ctx) && string(ctx.RequestURI()) == "*" {
 			t.options(ctx, t.methods())
@@ -48,10 +48,10 @@ func (t *table) redirectsToSlash(ctx *gale.RequestCtx, text []byte) bool {
 		return false
 	}
 	q := t.query(ctx, make([]door.Span, t.max))
-	if q.find(bytesconv.B2S(text)) && !q.open {
+	if q.find(text) && !q.open {
 		return false
 	}
-	return q.find(bytesconv.B2S(append(bytes.Clone(text), '/'))) && !q.open
+	return q.find(append(bytes.Clone(text), '/')) && !q.open
 }
 
 // redirect answers with another path on the same host.
@@ -81,9 +81,9 @@ func redirect(ctx *gale.RequestCtx, m *door.Route, path []byte, way Way) {
 func (t *table) refuse(ctx *gale.RequestCtx, text []byte) {
 	var methods []string
 	if !hasDotSegment(text) {
-		methods = t.allowed(ctx, bytesconv.B2S(text))
+		methods = t.allowed(ctx, text)
 		if t.mayRedirect(text) { // with these methods it would be redirected
-			methods = append(methods, t.allowed(ctx, string(text)+"/")...)
+			methods = append(methods, t.allowed(ctx, append(bytes.Clone(text), '/'))...)
 		}
 	}
 	switch {
@@ -129,12 +129,12 @@ func (t *table) complete(methods []string) []string {
 }
 
 // allowed returns the methods with which a route matches path.
-func (t *table) allowed(ctx *gale.RequestCtx, path string) (methods []string) {
+func (t *table) allowed(ctx *gale.RequestCtx, path []byte) (methods []string) {
 	q := t.query(ctx, make([]door.Span, t.max))
+	q.path = path
 	for _, s := range t.sites(q.host) {
-		for _, m := range s.methods(!t.router.NoHEAD) {
-			q.found = found{}
-			if m.tree != nil && m.tree.search(path, q.values, &q.found) {
+		for _, m := range s.named {
+			if q.findWith(m.tree) {
 				methods = append(methods, m.method)
 			}
 		}
@@ -144,8 +144,9 @@ func (t *table) allowed(ctx *gale.RequestCtx, path string) (methods []string) {
 
 // query returns a query that leaves values in values.
 func (t *table) query(ctx *gale.RequestCtx, values []door.Span) query {
-	q := query{table: t, values: values, method: ctx.Method()}
-	if t.named != nil || t.wild != nil {
+	q := query{table: t, search: search{values: values}, method: ctx.Method()}
+	q.id = msg.LookupMethod(q.method)
+	if t.hosts {
 		q.host = hostOf(ctx)
 	}
 	q.webSocket = string(q.method) == gale.MethodConnect && ctx.ConnectProtocol() == "websocket"
@@ -165,22 +166,6 @@ func (t *table) sites(host string) (sites []*site) {
 	return append(sites, &t.any)
 }
 
-// methods returns the trees of the methods that routes of s name. With head, those for GET count as such
-// for HEAD.
-func (s *site) methods(head bool) []methodTree {
-	list := slices.Clone(s.others)
-	if s.get != s.unnamed {
-		list = append(list, methodTree{gale.MethodGet, s.get})
-	}
-	if s.post != s.unnamed {
-		list = append(list, methodTree{gale.MethodPost, s.post})
-	}
-	if s.head != s.unnamed && (head || s.head != s.get) {
-		list = append(list, methodTree{gale.MethodHead, s.head})
-	}
-	return list
-}
-
 // methods returns the methods that routes of t name. A route without a method has those of RFC 9110 and
 // RFC 10008 that ask for an answer.
 func (t *table) methods() (methods []string) {
@@ -189,10 +174,10 @@ func (t *table) methods() (methods []string) {
 		sites = append(sites, s)
 	}
 	for _, s := range sites {
-		for _, m := range s.methods(!t.router.NoHEAD) {
+		for _, m := range s.named {
 			methods = append(methods, m.method)
 		}
-		if s.unnamed != nil {
+		if s.known[msg.MethodOther] != nil {
 			methods = append(methods, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 		}
 	}

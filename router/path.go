@@ -6,9 +6,9 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// A canonical path is a path whose segments are decoded once, except for "/", "\", "%" and "#", which
-// are written as %2F, %5C, %25 and %23. Two paths have the same segments if and only if their canonical forms are
-// the same.
+// A canonical path is a path whose segments are decoded once, except for "/", "\", "%", "#", "?" and NUL,
+// which are written as %2F, %5C, %25, %23, %3F and %00. Two paths have the same segments if and only if their
+// canonical forms are the same.
 
 // appendPath appends the canonical form of a path that a client has sent.
 func appendPath(dst, path []byte) []byte {
@@ -46,7 +46,7 @@ func hasDotSegment(path []byte) bool {
 	dots := -1 // the length of the part so far, if it has only dots
 	for i := 0; i <= len(path); i++ {
 		switch {
-		case i == len(path) || path[i] == '/' || path[i] == '%' && path[i+1] != '2' || path[i] == '%' && path[i+2] == 'F':
+		case i == len(path) || path[i] == '/' || path[i] == '%' && (string(path[i+1:i+3]) == "2F" || string(path[i+1:i+3]) == "5C"):
 			if dots == 1 || dots == 2 {
 				return true
 			}
@@ -115,6 +115,14 @@ func escapePath(dst, path []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// pathOf returns target without its query. A fragment stays: a "#" is in no path that a router finds.
+func pathOf(target []byte) []byte {
+	if n := bytes.IndexByte(target, '?'); n >= 0 {
+		return target[:n]
+	}
+	return target
 }
 
 func withoutFragment(path []byte) []byte {

@@ -247,7 +247,8 @@ func hasDots(s string) bool {
 	}
 }
 
-// appendCanonical appends a decoded segment as paths are compared: with "/", "\", "%" and "#" encoded.
+// appendCanonical appends a decoded segment as paths are compared: with "/", "\", "%", "#", "?"
+// and NUL encoded.
 func appendCanonical[T string | []byte](dst []byte, s T) []byte {
 	for i := range len(s) {
 		dst = appendByte(dst, s[i])
@@ -265,6 +266,10 @@ func appendByte(dst []byte, c byte) []byte {
 		return append(dst, "%25"...)
 	case '#':
 		return append(dst, "%23"...)
+	case '?':
+		return append(dst, "%3F"...)
+	case 0:
+		return append(dst, "%00"...)
 	}
 	return append(dst, c)
 }

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // Way is what a router does with a path that it matches only in another form.
@@ -63,13 +65,32 @@ func New() *Router {
 }
 
 // Handler returns the handler that serves the routes. The first request that it gets fixes them.
+//
+//go:noinline so that it is compiled here, with what is inlined in it
 func (r *Router) Handler() gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		t := r.serving.Load()
 		if t == nil {
 			t = r.begin()
 		}
-		t.serve(ctx)
+		m, method, target := door.BeginRoute(ctx)
+		rt := t.match(ctx, m, msg.MethodID(method), target)
+		if rt == nil {
+			if rt = t.matchSlowly(ctx, m, target); rt == nil {
+				m.NotFound()
+			}
+		}
+		if rt != nil {
+			m.Found = &rt.match
+		}
+		if m.Noted {
+			door.NoteRoute(ctx)
+		}
+		if rt == nil {
+			t.fallback(ctx)
+			return
+		}
+		rt.chain(ctx)
 	}
 }
 

@@ -64,6 +64,8 @@ func TestMatches(t *testing.T) {
 	r.GET("/v1/x", show())
 	r.GET("/v{version}/{y}", show("version", "y"))
 	r.GET("/i/{id}", show("id"))
+	r.GET("/q%3F/{id}", show("id"))
+	r.GET("/z%00/{id}", show("id"))
 	r.Handle("{tenant}.example.org/t/{id}", show("tenant", "id"))
 	r.Handle("www.example.org/t/{id}", show("tenant", "id"))
 	v1 := r.Group("/api/v1")
@@ -95,6 +97,11 @@ func TestMatches(t *testing.T) {
 		{"GET", "", "/i/%252fb", `200 /i/{id} /i/%252fb id="%2fb"`},
 		{"GET", "", "/i/%2fb", `200 /i/{id} /i/%2Fb id="/b"`},
 		{"GET", "", "/i/%%32F", `200 /i/{id} /i/%252F id="%2F"`},
+		{"GET", "", "/i/a%3Fb?c/d", `200 /i/{id} /i/a?b id="a?b"`},
+		{"GET", "", "/i/?c", `404 Not Found`},
+		{"GET", "", "/q%3f/7?", `200 /q%3F/{id} /q?/7 id="7"`},
+		{"GET", "", "/q?/7", `404 Not Found`},
+		{"GET", "", "/z%00/%00", "200 /z%00/{id} /z\x00/\x00 id=\"\\x00\""},
 		{"GET", "", "/i/x#/y", `200 /i/{id} /i/x id="x"`},
 		{"GET", "", "/i/%2e%2e", `404 Not Found`},
 		{"GET", "", "/i/a%2F..", `404 Not Found`},
@@ -132,6 +139,46 @@ func TestMatches(t *testing.T) {
 		if ctx.Response.StatusCode() >= 300 && ctx.Pattern() != "" && !strings.HasPrefix(row.target, "/shops") {
 			t.Errorf("%s: the pattern of no route is %q", row.target, ctx.Pattern())
 		}
+	}
+}
+
+// TestLengths proves that texts and values of all lengths are found, also where a query follows: the search
+// looks at 8 bytes at a time.
+func TestLengths(t *testing.T) {
+	text := "abcdefghijklmnopqrstuvwxyz"
+	r := router.New()
+	for n := range 20 {
+		r.GET("/x"+text[:n]+"/{v}/"+text[n:], show("v"))
+	}
+	for n := range 20 {
+		for long := range 20 {
+			value := strings.ToUpper(text[:long])
+			path := "/x" + text[:n] + "/" + value + "/" + text[n:]
+			for _, query := range []string{"", "?", "?v=/x", "?%"} {
+				want := fmt.Sprintf("200 /x%s/{v}/%s %s v=%q", text[:n], text[n:], path, value)
+				if long == 0 {
+					want = "307 /x" + text[:n] + "/" + text[n:] + strings.TrimSuffix(query, "?")
+				}
+				if got := answer(serve(r, "GET", path+query)); got != want {
+					t.Errorf("%s: got %s, want %s", path+query, got, want)
+				}
+				short := path[:len(path)-1] + query
+				if got := answer(serve(r, "GET", short)); long > 0 && got != "404 Not Found" {
+					t.Errorf("%s: got %s", short, got)
+				}
+			}
+		}
+	}
+}
+
+// TestPathOfProgram proves that a "?" in a path that the program sets is part of it.
+func TestPathOfProgram(t *testing.T) {
+	r := router.New()
+	r.GET("/i/{id}", show("id"))
+	ctx := request("GET", "", "/x?y")
+	ctx.URI().SetPath("/i/a?b")
+	if r.Handler()(ctx); answer(ctx) != `200 /i/{id} /i/a?b id="a?b"` {
+		t.Error(answer(ctx))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // table is what a router serves with. It never changes.
@@ -17,6 +18,7 @@ type table struct {
 	any      site             // routes of all hosts
 	named    map[string]*site // those of hosts without wildcards, nil for none
 	wild     []*site          // those of hosts with wildcards, the narrower ones first
+	hosts    bool             // there are such routes
 	max      int              // how many values a route may have
 	slashes  int              // how many routes match a slash at the end of a path and nothing after it
 	fallback gale.RequestHandler
@@ -25,12 +27,9 @@ type table struct {
 // site has the routes of one host, as a tree for each method. Those of routes without a method are in
 // each of them, and those for GET in that of HEAD, unless a narrower one has the same path.
 type site struct {
-	host    []segment
-	get     *tree
-	head    *tree
-	post    *tree
-	others  []methodTree
-	unnamed *tree // routes without a method, for all methods without a tree of their own
+	host  []segment
+	known [msg.MethodQuery + 1]*tree // by the number of the method; that of msg.MethodOther has the routes without a method
+	named []methodTree               // of all methods that match routes with one
 }
 
 type methodTree struct {
@@ -38,22 +37,16 @@ type methodTree struct {
 	tree   *tree
 }
 
-// tree returns the tree of a method, nil if no route may match.
-func (s *site) tree(method []byte) *tree {
-	switch string(method) {
-	case "GET":
-		return s.get
-	case "POST":
-		return s.post
-	case "HEAD":
-		return s.head
-	}
-	for i := range s.others {
-		if s.others[i].method == string(method) {
-			return s.others[i].tree
+// tree returns the tree of a method with a number or a name, nil if no route may match.
+func (s *site) tree(id msg.MethodID, method []byte) *tree {
+	if id == msg.MethodOther {
+		for i := range s.named {
+			if s.named[i].method == string(method) {
+				return s.named[i].tree
+			}
 		}
 	}
-	return s.unnamed
+	return s.known[id]
 }
 
 // newTable makes the table of r. The caller holds r.mu.
@@ -92,6 +85,7 @@ func newTable(r *Router) *table {
 		}
 	}
 	sortHosts(t.wild)
+	t.hosts = t.named != nil || t.wild != nil
 	t.fallback = r.chain(t.answer)
 	return t
 }
@@ -105,33 +99,29 @@ func newSite(patterns []*pattern, head bool) *site {
 		}
 		byMethod[p.method] = append(byMethod[p.method], p)
 	}
-	s.unnamed = newTree(byMethod[""])
-	s.get, s.post, s.head = s.unnamed, s.unnamed, s.unnamed
-	grow := func(methods ...string) *tree {
-		var all []*pattern
-		for _, m := range methods {
-			all = append(all, byMethod[m]...)
+	unnamed := newTree(byMethod[""])
+	for i := range s.known {
+		s.known[i] = unnamed
+	}
+	add := func(method string, t *tree) {
+		s.named = append(s.named, methodTree{method, t})
+		if id := msg.LookupMethod([]byte(method)); id != msg.MethodOther {
+			s.known[id] = t
 		}
-		return newTree(all)
 	}
 	for _, m := range slices.Sorted(maps.Keys(byMethod)) {
-		switch m {
-		case "", "HEAD":
-		case "GET":
-			s.get = grow("GET", "")
-		case "POST":
-			s.post = grow("POST", "")
-		default:
-			s.others = append(s.others, methodTree{m, grow(m, "")})
+		all := byMethod[m]
+		switch {
+		case m == "":
+			continue
+		case m == gale.MethodHead && head:
+			all = append(all, byMethod[gale.MethodGet]...)
 		}
-	}
-	switch {
-	case head && byMethod["HEAD"] != nil:
-		s.head = grow("HEAD", "GET", "")
-	case head:
-		s.head = s.get
-	case byMethod["HEAD"] != nil:
-		s.head = grow("HEAD", "")
+		t := newTree(append(all, byMethod[""]...))
+		add(m, t)
+		if m == gale.MethodGet && head && byMethod[gale.MethodHead] == nil {
+			add(gale.MethodHead, t)
+		}
 	}
 	return s
 }
@@ -150,74 +140,45 @@ func newTree(patterns []*pattern) *tree {
 	return t
 }
 
-// serve is the RequestHandler of a router.
-func (t *table) serve(ctx *gale.RequestCtx) {
-	m, path := door.BeginRoute(ctx)
-	at := m.Begin()
-	rt := t.routeOf(ctx, m, path, at)
-	if rt == nil {
-		m.Text, m.Values = m.Text[:at], m.Values[:0]
-	} else {
-		m.Found = &rt.match
-	}
-	if m.Noted {
-		door.NoteRoute(ctx)
-	}
-	if rt == nil {
-		t.fallback(ctx)
-		return
-	}
-	rt.chain(ctx)
-}
-
-// routeOf finds the route of a request, and leaves its values in m. It returns nil if none matches.
-func (t *table) routeOf(ctx *gale.RequestCtx, m *door.Route, path []byte, at int) *Route {
-	if len(path) == 0 || path[0] != '/' {
-		return nil
-	}
-	if cap(m.Values) < t.max {
-		m.Values = make([]door.Span, t.max)
-	}
-	values := m.Values[:t.max]
-	if rt := t.match(ctx, m, path, at, values); rt != nil {
-		return rt
-	}
-	return t.matchSlowly(ctx, m, path, at, values)
-}
-
 // match finds the route of a request whose path is as it was sent, and leaves its values in m. It
 // returns nil where that isn't enough.
-func (t *table) match(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
-	if t.named != nil || t.wild != nil {
-		return t.matchHost(ctx, m, path, at, values)
+func (t *table) match(ctx *gale.RequestCtx, m *door.Route, method msg.MethodID, target []byte) *Route {
+	if cap(m.Values) < t.max {
+		makeValues(m, t.max)
 	}
-	tree := t.any.tree(ctx.Method())
+	if t.hosts || method == msg.MethodOther {
+		return t.matchHost(ctx, m, pathOf(target))
+	}
+	tree := t.any.known[method]
 	if tree == nil {
 		return nil
 	}
-	var f found
-	text := bytesconv.B2S(path)
-	if !tree.search(text, values, &f) || f.odd || f.open && t.mayRedirect(path) {
+	if tree.fixed != nil {
+		target = pathOf(target)
+		if rt := tree.fixed.find(target); rt != nil {
+			return rt
+		}
+	}
+	m.Values = m.Values[:t.max]
+	rt, open := tree.walk(m, target)
+	if open && t.mayRedirect(pathOf(target)) {
 		return nil
 	}
-	if f.n == 0 {
-		return f.route
-	}
-	m.Text = append(m.Text[:at], path...)
-	m.Values = values[:f.n]
-	if at > 0 {
-		shift(m.Values, at)
-	}
-	return f.route
+	return rt
 }
 
-// matchHost is match for a router with hosts.
-func (t *table) matchHost(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
-	q := t.query(ctx, values)
-	if !q.find(bytesconv.B2S(path)) || q.odd || q.open && t.mayRedirect(path) {
+// makeValues makes room for values.
+//
+//go:noinline as it is rare
+func makeValues(m *door.Route, n int) { m.Values = make([]door.Span, n) }
+
+// matchHost is match for a router with hosts, and for methods without a number.
+func (t *table) matchHost(ctx *gale.RequestCtx, m *door.Route, path []byte) *Route {
+	q := t.query(ctx, m.Values[:t.max])
+	if !q.find(path) || q.odd || q.open && t.mayRedirect(path) {
 		return nil
 	}
-	q.keep(m, path, at)
+	q.keep(m, path, m.Start())
 	return q.route
 }
 
@@ -230,9 +191,12 @@ func shift(values []door.Span, at int) {
 }
 
 // matchSlowly is match for a path that must be decoded, or that no route matches as it is.
-func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at int, values []door.Span) *Route {
-	path = withoutFragment(path)
-	q := t.query(ctx, values)
+func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, target []byte) *Route {
+	if len(target) == 0 || target[0] != '/' {
+		return nil
+	}
+	at, path := m.Start(), withoutFragment(pathOf(target))
+	q := t.query(ctx, m.Values[:t.max])
 	changed := !isClean(path)
 	if changed {
 		if t.router.UncleanPath != Serve {
@@ -245,17 +209,17 @@ func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, path []byte, at
 	if hasDotSegment(text) {
 		return nil
 	}
-	matched := q.find(bytesconv.B2S(text))
+	matched := q.find(text)
 	if (!matched || q.open) && t.mayRedirect(text) {
 		m.Text = append(m.Text, '/')
 		longer := m.Text[at:]
-		if q.find(bytesconv.B2S(longer)) && !q.open {
+		if q.find(longer) && !q.open {
 			if t.router.TrailingSlash != Serve {
 				return nil
 			}
 			text, changed, matched = longer, true, true
 		} else {
-			matched = q.find(bytesconv.B2S(text))
+			matched = q.find(text)
 		}
 	}
 	if !matched {
@@ -277,44 +241,40 @@ func (t *table) mayRedirect(path []byte) bool {
 // query is one search for a route.
 type query struct {
 	*table
-	found
+	search
+	id        msg.MethodID
 	method    []byte
 	host      string
 	webSocket bool
 	site      *site
-	values    []door.Span
 }
 
 // find looks for the narrowest route of a path in canonical form.
-func (q *query) find(path string) bool {
-	q.found = found{}
-	if q.named != nil || q.wild != nil {
-		if s := q.named[q.host]; s != nil && q.findIn(s, path) {
+func (q *query) find(path []byte) bool {
+	q.path = path
+	if q.hosts {
+		if s := q.named[q.host]; s != nil && q.findIn(s) {
 			return true
 		}
 		for _, s := range q.wild {
-			if hostMatches(s.host, q.host) && q.findIn(s, path) {
+			if hostMatches(s.host, q.host) && q.findIn(s) {
 				return true
 			}
 		}
 	}
-	return q.findIn(&q.any, path)
+	return q.findIn(&q.any)
 }
 
 // findIn is find for one host.
-func (q *query) findIn(s *site, path string) bool {
+func (q *query) findIn(s *site) bool {
 	q.site = s
-	if t := s.tree(q.method); t != nil {
-		if t.search(path, q.values, &q.found) {
-			return true
-		}
-		q.found = found{}
-	}
-	if q.webSocket && s.get != nil && s.get.search(path, q.values, &q.found) {
-		return true
-	}
-	q.found = found{}
-	return false
+	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet])
+}
+
+// findWith is find in one tree, which may be nil.
+func (q *query) findWith(t *tree) bool {
+	q.search = search{path: q.path, values: q.values}
+	return t != nil && t.search(&q.search)
 }
 
 // keep leaves path and values in m, whose Text has what comes before path.

@@ -1,6 +1,9 @@
 package router
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // fixed finds the routes of a tree that have no wildcards by their whole paths, in one step. It is there
 // only if a third of the routes of the tree, or more, are such. The hash reads at most 24 bytes of a path;
@@ -30,7 +33,7 @@ func newFixed(routes []fixedRoute, n int) *fixed {
 	size := bits.Len(uint(len(routes))*2 - 1)
 	x := &fixed{slots: make([]uint16, 1<<size), routes: routes, shift: uint8(64 - size)}
 	for i := range routes {
-		at := x.hash(routes[i].path)
+		at := x.hash([]byte(routes[i].path))
 		for x.slots[at] != 0 {
 			at = (at + 1) & (len(x.slots) - 1)
 		}
@@ -40,14 +43,14 @@ func newFixed(routes []fixedRoute, n int) *fixed {
 }
 
 // hash returns where the search for path begins.
-func (x *fixed) hash(path string) int {
+func (x *fixed) hash(path []byte) int {
 	var h uint64
 	n := len(path)
 	switch {
 	case n >= 16:
-		h = load(path, n-8) ^ bits.RotateLeft64(load(path, n-16), 23) ^ bits.RotateLeft64(load(path, n/2-4), 41)
+		h = binary.LittleEndian.Uint64(path[n-8:]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(path[n-16:]), 23) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(path[n/2-4:]), 41)
 	case n >= 8:
-		h = load(path, n-8) ^ bits.RotateLeft64(load(path, 0), 23)
+		h = binary.LittleEndian.Uint64(path[n-8:]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(path[0:]), 23)
 	default:
 		for i := range n {
 			h = h<<8 | uint64(path[i])
@@ -58,16 +61,10 @@ func (x *fixed) hash(path string) int {
 	return int((h ^ h>>29) * odd >> x.shift)
 }
 
-func load(s string, at int) uint64 {
-	b := s[at : at+8]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
 // find returns the route of a path, or nil.
-func (x *fixed) find(path string) *Route {
+func (x *fixed) find(path []byte) *Route {
 	for at := x.hash(path); x.slots[at] != 0; at = (at + 1) & (len(x.slots) - 1) {
-		if r := &x.routes[x.slots[at]-1]; r.path == path {
+		if r := &x.routes[x.slots[at]-1]; r.path == string(path) {
 			return r.route
 		}
 	}

@@ -163,20 +163,31 @@ func (r *Route) Restore(s Saved, path []byte) (before []byte) {
 	return before
 }
 
-// Begin makes r ready for what a router finds, and returns where in Text the path begins that it looks
-// at.
-func (r *Route) Begin() int {
+// Begin makes r ready for what a router finds.
+func (r *Route) Begin() {
+	if r.Nested || r.Base.End != 0 || len(r.Others) != 0 {
+		r.beginWithOthers()
+	}
+}
+
+// beginWithOthers is Begin where other routers were before, or values were set.
+func (r *Route) beginWithOthers() {
 	if r.Nested {
 		r.nest()
-	} else if r.Prefix != "" || r.Base.End != 0 {
+	} else {
 		r.Prefix, r.Base = "", Span{}
 	}
-	r.Found, r.start = nil, 0
+	r.start = 0
 	if len(r.Others) != 0 || r.Base.End != 0 {
 		r.start = uint32(len(r.Text))
 	}
-	return int(r.start)
 }
+
+// Start returns where in Text the path begins that the router looks at.
+func (r *Route) Start() int { return int(r.start) }
+
+// NotFound says that a router has found nothing.
+func (r *Route) NotFound() { r.Found, r.Text, r.Values = nil, r.Text[:r.start], r.Values[:0] }
 
 // nest keeps what the router around has found.
 func (r *Route) nest() {
@@ -220,11 +231,13 @@ func (r *Route) CopyTo(dst *Route) {
 var (
 	// RouteOf returns the Route of ctx, a *gale.RequestCtx. Package gale sets it.
 	RouteOf func(ctx any) *Route
-	// BeginRoute gives a router the Route of ctx, a *gale.RequestCtx, and the path of its request as
-	// it was received, which a fragment may follow: nothing for a target that has none, such as "*".
-	// From then on RequestCtx.Path keeps %2F and %5C encoded, and a %25 before 2F and 5C. Package
-	// gale sets it.
-	BeginRoute func(ctx any) (r *Route, path []byte)
+	// BeginRoute gives a router the Route of ctx, a *gale.RequestCtx, after Route.Begin, the number of the
+	// method in package msg, and the path of its request as it was received, which a query and a fragment
+	// may follow: nothing for a target that has none, such as "*". From then on RequestCtx.Path keeps %2F
+	// and %5C encoded, and a %25 before 2F and 5C. Package gale sets it.
+	BeginRoute func(ctx any) (r *Route, method uint8, target []byte)
+	// RouteTarget returns the target of BeginRoute, once more.
+	RouteTarget func(ctx any) []byte
 	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
 	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.
 	NoteRoute func(ctx any)
