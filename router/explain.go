@@ -32,7 +32,7 @@ func (r *Router) Routes() Table {
 	t := make(Table, len(r.routes))
 	for i, rt := range r.routes {
 		f, _ := runtime.CallersFrames([]uintptr{rt.caller}).Next()
-		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: rt.name, Handler: funcName(rt.handler)}
+		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: r.names[rt], Handler: funcName(rt.handler)}
 		t[i].File, t[i].Line = f.File, f.Line
 		for _, m := range rt.scope.all() {
 			t[i].Middlewares = append(t[i].Middlewares, funcName(m))

@@ -5,17 +5,42 @@ import "slices"
 // index finds, among the patterns of a router, those that a new one may conflict with, without a look
 // at all of them.
 type index struct {
-	hosts map[string]*hostIndex
-	wild  []*hostIndex            // hosts with captures
-	tops  map[string][]*hostIndex // the same by their last labels, "" for a capture
+	patterns []*pattern
+	hosts    map[string]*hostIndex
+	wild     []*hostIndex            // hosts with captures
+	tops     map[string][]*hostIndex // the same by their last labels, "" for a capture
+	names    map[string][]string     // what pattern.names has returned, by that with commas
+}
+
+func newIndex() *index {
+	return &index{hosts: map[string]*hostIndex{}, tops: map[string][]*hostIndex{}, names: map[string][]string{}}
+}
+
+// namesOf is p.names. Patterns with the same names share them.
+func (x *index) namesOf(p *pattern) []string {
+	names := p.names()
+	if len(names) == 0 {
+		return nil
+	}
+	var room [128]byte
+	key := room[:0]
+	for _, n := range names {
+		key = append(append(key, n...), ',')
+	}
+	if old := x.names[string(key)]; old != nil {
+		return old
+	}
+	x.names[string(key)] = names
+	return names
 }
 
 // hostIndex has the patterns of one host.
 type hostIndex struct {
-	host    []segment
-	crossed []*hostIndex // hosts of which neither is narrower
-	all     shelf
-	methods map[string]*shelf
+	host     []segment
+	crossed  []*hostIndex // hosts of which neither is narrower
+	patterns []*pattern
+	all      *shelf // nil until it is looked at
+	methods  map[string]*shelf
 }
 
 // shelf has patterns by what stands at each position of their paths. Patterns that both match some path
@@ -27,6 +52,8 @@ type shelf struct {
 	by       map[place][]*pattern
 	literals [][]*pattern // by position
 	captures [][]*pattern // by position
+	noPrefix [][]*pattern // the captures without a prefix
+	noSuffix [][]*pattern // those without a suffix
 	rests    [][]*pattern // by position
 }
 
@@ -63,7 +90,10 @@ func (x *index) add(p *pattern) *pattern {
 			return old
 		}
 	}
-	h.all.put(p)
+	x.patterns, h.patterns = append(x.patterns, p), append(h.patterns, p)
+	if h.all != nil {
+		h.all.put(p)
+	}
 	m := h.methods[p.method]
 	if m == nil {
 		m = &shelf{}
@@ -86,13 +116,7 @@ func (x *index) addHost(p *pattern) *hostIndex {
 				h.crossed, w.crossed = append(h.crossed, w), append(w.crossed, h)
 			}
 		}
-		if x.tops == nil {
-			x.tops = map[string][]*hostIndex{}
-		}
 		x.wild, x.tops[top] = append(x.wild, h), append(x.tops[top], h)
-	}
-	if x.hosts == nil {
-		x.hosts = map[string]*hostIndex{}
 	}
 	x.hosts[p.hostText] = h
 	return h
@@ -101,6 +125,12 @@ func (x *index) addHost(p *pattern) *hostIndex {
 // conflict returns a pattern of h that conflicts with p, or nil.
 func (h *hostIndex) conflict(p *pattern) *pattern {
 	if p.method == "" {
+		if h.all == nil {
+			h.all = &shelf{}
+			for _, old := range h.patterns {
+				h.all.put(old)
+			}
+		}
 		return h.all.conflict(p)
 	}
 	others := [...]string{p.method, "", ""}
@@ -133,8 +163,16 @@ func (s *shelf) put(p *pattern) {
 			s.putBy(place{i, wholeText, seg.text}, p)
 		case capture:
 			s.captures = putAt(s.captures, i, p)
-			s.putBy(place{i, thisSuffix, seg.suffix}, p)
-			s.putBy(place{i, thisPrefix, seg.text}, p)
+			if seg.suffix == "" {
+				s.noSuffix = putAt(s.noSuffix, i, p)
+			} else {
+				s.putBy(place{i, thisSuffix, seg.suffix}, p)
+			}
+			if seg.text == "" {
+				s.noPrefix = putAt(s.noPrefix, i, p)
+			} else {
+				s.putBy(place{i, thisPrefix, seg.text}, p)
+			}
 			for n := 1; n <= min(len(seg.suffix), maxEnd); n++ {
 				s.putBy(place{i, someSuffix, seg.suffix[len(seg.suffix)-n:]}, p)
 			}
@@ -190,14 +228,14 @@ func (s *shelf) conflict(p *pattern) *pattern {
 // suffix and by its prefix. One is nil where there is none.
 func (s *shelf) affixes(i int, seg *segment) (ways [2][][]*pattern) {
 	if n := len(seg.suffix); n > 0 {
-		ways[0] = [][]*pattern{in(s.literals, i), s.by[place{i, someSuffix, seg.suffix[n-min(n, maxEnd):]}]}
-		for from := 1; from <= n; from++ {
+		ways[0] = [][]*pattern{in(s.literals, i), in(s.noSuffix, i), s.by[place{i, someSuffix, seg.suffix[n-min(n, maxEnd):]}]}
+		for from := 1; from < n; from++ {
 			ways[0] = appendList(ways[0], s.by[place{i, thisSuffix, seg.suffix[from:]}])
 		}
 	}
 	if n := len(seg.text); n > 0 {
-		ways[1] = [][]*pattern{in(s.literals, i), s.by[place{i, somePrefix, seg.text[:min(n, maxEnd)]}]}
-		for end := range n {
+		ways[1] = [][]*pattern{in(s.literals, i), in(s.noPrefix, i), s.by[place{i, somePrefix, seg.text[:min(n, maxEnd)]}]}
+		for end := 1; end < n; end++ {
 			ways[1] = appendList(ways[1], s.by[place{i, thisPrefix, seg.text[:end]}])
 		}
 	}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,7 +66,7 @@ func parse(text string) (*pattern, error) {
 	if slash < 0 {
 		return nil, wrong(p.from, "host/path missing /")
 	}
-	names := map[string]bool{}
+	names := &nameSet{}
 	p.hostLen = slash
 	if err := p.parseHost(where[:slash], names); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func parse(text string) (*pattern, error) {
 }
 
 // parseHost reads a host. Each of its labels is text or "{name}".
-func (p *pattern) parseHost(host string, names map[string]bool) error {
+func (p *pattern) parseHost(host string, names *nameSet) error {
 	if host == "" {
 		return nil
 	}
@@ -104,7 +105,7 @@ func (p *pattern) parseHost(host string, names map[string]bool) error {
 }
 
 // parsePath reads a path, which begins with a slash.
-func (p *pattern) parsePath(path string, at int, names map[string]bool) error {
+func (p *pattern) parsePath(path string, at int, names *nameSet) error {
 	p.path = make([]segment, 0, strings.Count(path, "/"))
 	for path != "" {
 		path, at = path[1:], at+1
@@ -163,7 +164,7 @@ func parseSegment(text string, at int, last bool) (segment, error) {
 }
 
 // addName checks the name of a wildcard: an identifier of Go, and the only one of that name.
-func addName(name string, at int, names map[string]bool) error {
+func addName(name string, at int, names *nameSet) error {
 	for i, c := range name {
 		if !unicode.IsLetter(c) && c != '_' && (i == 0 || !unicode.IsDigit(c)) || c == utf8.RuneError {
 			return wrong(at, "bad wildcard name %q", name)
@@ -172,11 +173,32 @@ func addName(name string, at int, names map[string]bool) error {
 	if name == "" {
 		return wrong(at, "empty wildcard")
 	}
-	if names[name] {
+	if !names.add(name) {
 		return wrong(at, "duplicate wildcard name %q", name)
 	}
-	names[name] = true
 	return nil
+}
+
+// nameSet has the names of a pattern. Most patterns have few, and need no map.
+type nameSet struct {
+	few  []string
+	many map[string]bool
+}
+
+// add adds a name. It returns false if it is there already.
+func (s *nameSet) add(name string) bool {
+	if slices.Contains(s.few, name) || s.many[name] {
+		return false
+	}
+	if len(s.few) < 8 {
+		s.few = append(s.few, name)
+		return true
+	}
+	if s.many == nil {
+		s.many = map[string]bool{}
+	}
+	s.many[name] = true
+	return true
 }
 
 // unescape decodes a segment once. One with an escape that is none stays.

@@ -21,7 +21,6 @@ type Route struct {
 	chain   gale.RequestHandler
 	handler gale.RequestHandler
 	scope   *scope
-	name    string
 	caller  uintptr
 }
 
@@ -36,9 +35,8 @@ func (rt *Route) Name(name string) *Route {
 		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name",
 			name, old.describe(), rt.describe()))
 	}
-	delete(r.byName, rt.name)
-	rt.name = name
-	r.byName[name] = rt
+	delete(r.byName, r.names[rt])
+	r.byName[name], r.names[rt] = rt, name
 	return rt
 }
 
@@ -65,12 +63,11 @@ func (rt *Route) parse() *pattern {
 // callSite returns the innermost call that this package didn't make.
 func callSite() uintptr {
 	const own = "github.com/galehttp/gale/router."
-	var pcs [16]uintptr
+	var pcs [8]uintptr
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
 		for _, pc := range pcs[:n] {
-			f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
-			if !strings.HasPrefix(f.Function, own) {
+			if f := runtime.FuncForPC(pc - 1); f != nil && !strings.HasPrefix(f.Name(), own) {
 				return pc
 			}
 		}

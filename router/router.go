@@ -49,17 +49,19 @@ type Router struct {
 	MethodNotAllowed gale.RequestHandler
 
 	scope
-	mu      sync.Mutex // of what follows
-	routes  []*Route
-	byName  map[string]*Route
-	index   *index     // nil when the routes are fixed
-	making  sync.Mutex // held while the table is made; before mu
-	serving atomic.Pointer[table]
+	mu       sync.Mutex // of what follows
+	routes   []*Route
+	byName   map[string]*Route
+	names    map[*Route]string // of Route.Name
+	index    *index            // nil when the routes are fixed
+	making   sync.Mutex        // held while the table is made; before mu
+	patterns []*pattern        // of the routes, until the table is made; under making
+	serving  atomic.Pointer[table]
 }
 
 // New returns a router without routes.
 func New() *Router {
-	r := &Router{byName: map[string]*Route{}, index: &index{}}
+	r := &Router{byName: map[string]*Route{}, names: map[*Route]string{}, index: newIndex()}
 	r.router = r
 	return r
 }
@@ -103,10 +105,13 @@ func (r *Router) begin() *table {
 		return t
 	}
 	r.mu.Lock()
-	r.index = nil
+	if r.index != nil {
+		r.patterns, r.index = r.index.patterns, nil
+	}
 	r.mu.Unlock()
 	t := newTable(r)
 	r.serving.Store(t)
+	r.patterns = nil
 	return t
 }
 
@@ -128,7 +133,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 	if handler == nil {
 		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
 	}
-	rt.method, rt.match.Pattern, rt.match.Host, rt.match.Names = p.method, text[p.from:], p.hostLen, p.names()
+	rt.method, rt.match.Pattern, rt.match.Host = p.method, text[p.from:], p.hostLen
 	p.route = rt
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,6 +141,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 	if old := r.index.add(p); old != nil {
 		panic(conflictText(p, old))
 	}
+	rt.match.Names = r.index.namesOf(p)
 	r.routes = append(r.routes, rt)
 	return rt
 }

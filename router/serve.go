@@ -49,17 +49,17 @@ func (s *site) tree(id msg.MethodID, method []byte) *tree {
 	return s.known[id]
 }
 
-// newTable makes the table of r. The caller holds r.mu.
+// newTable makes the table of r. The caller holds r.making.
 func newTable(r *Router) *table {
 	t := &table{router: r}
 	hosts, order := map[string][]*pattern{}, []string{}
-	for _, rt := range r.routes {
+	for _, p := range r.patterns {
+		rt := p.route
 		handler := rt.handler
 		if rt.mount {
 			handler = rt.mounted()
 		}
 		rt.chain = rt.scope.chain(handler)
-		p := rt.parse()
 		if hosts[p.hostText] == nil {
 			order = append(order, p.hostText)
 		}

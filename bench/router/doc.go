@@ -3,4 +3,5 @@
 // repository, and left out without it.
 //
 //	go test -run '^$' -bench . -count 11 .
+//	go test -run Build -v .
 package router
