@@ -211,6 +211,20 @@ func (h *bodyHandle) ReadsWhole() {
 	}
 }
 
+// maxReadWholeLogs is how often a server logs that streamed bodies are read whole. It has
+// a limit because clients could cause many of these lines.
+const maxReadWholeLogs = 10
+
+// warnReadsWhole logs, as fasthttp does, that a streamed body is read whole, but only maxReadWholeLogs
+// times for each server.
+func (s *Server) warnReadsWhole() {
+	if s.run.readWhole.Load() < maxReadWholeLogs {
+		s.run.readWhole.Add(1)
+		s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
+			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
+	}
+}
+
 // WholeLimit returns the limit for BindJSON.
 func (h *bodyHandle) WholeLimit() int64 {
 	r := h.lock()

@@ -291,18 +291,9 @@ func (r *requestStream) unlock(ss *h1Session, w *engine.Work) {
 	}
 }
 
-// maxReadWholeLogs is how often a server logs that streamed bodies are read whole. It has
-// a limit because clients could cause many of these lines.
-const maxReadWholeLogs = 10
-
-// readsWhole sets the server's limit for bodies if no other limit was set. As in fasthttp
-// it logs a warning, but only maxReadWholeLogs times for each server.
+// readsWhole sets the server's limit for bodies if no other limit was set, and warns.
 func (r *requestStream) readsWhole() {
-	if r.ss.s.run.readWhole.Load() < maxReadWholeLogs {
-		r.ss.s.run.readWhole.Add(1)
-		r.ss.s.logger().Printf("gale: Request.Body() reads the entire stream into memory. " +
-			"Use Request.BodyStream() or Request.BodyWriteTo() instead to avoid out-of-memory errors.")
-	}
+	r.ss.s.warnReadsWhole()
 	if r.limit.Load() == 0 {
 		r.limit.Store(int64(max(r.ss.cfg.maxBody, DefaultMaxRequestBodySize)))
 	}

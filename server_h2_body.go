@@ -378,6 +378,7 @@ func (b *h2Body) Taken() int64 {
 // ReadsWhole is called before the whole body is read into memory. It limits the body to
 // the server's limit, if no other limit was set.
 func (b *h2Body) ReadsWhole() {
+	b.s.ss.s.warnReadsWhole()
 	b.s.ss.mu.Lock()
 	defer b.s.ss.mu.Unlock()
 	if b.s.limit == 0 {

@@ -453,26 +453,6 @@ func (panickingSlog) Enabled(context.Context, slog.Level) bool { return true }
 
 func (panickingSlog) Handle(context.Context, slog.Record) error { panic("in slog on purpose") }
 
-// The server logs that a streamed body was read into memory as a whole, for several
-// requests, but only a limited number of times.
-func TestReadsWholeLog(t *testing.T) {
-	ts := startServer(t, &Server{StreamRequestBody: true}, func(ctx *RequestCtx) { ctx.Write(ctx.Request.Body()) })
-	c := ts.Dial()
-	const post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
-	for _, n := range []int{2, 100} {
-		fmt.Fprint(c, strings.Repeat(post, n))
-		for range n {
-			var resp Response
-			if err := resp.Read(c.Br); err != nil || string(resp.Body()) != "hello" {
-				t.Fatalf("%q, %v", resp.Body(), err)
-			}
-		}
-		if got := strings.Count(ts.Log.String(), "Request.Body() reads the entire stream"); got != min(n, maxReadWholeLogs) {
-			t.Errorf("after %d more requests there are %d lines", n, got)
-		}
-	}
-}
-
 // No byte after the body gets into the caller's buffer, and the next request is served.
 // This holds for all sizes of buffers and chunks around those of the workspace.
 func TestStreamReadStopsAtBody(t *testing.T) {

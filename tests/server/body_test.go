@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,4 +81,24 @@ func sendBodies(t *testing.T, dial func() (net.Conn, error), r *rand.Rand) {
 	for _, want := range wants {
 		c.Want("POST", 200, want)
 	}
+}
+
+// The server logs that a streamed body was read into memory as a whole, with every protocol, but only
+// ten times.
+func TestReadsWholeLog(t *testing.T) {
+	peers.EachProtocol(t, func(t *testing.T, way harness.H2Way, major int) {
+		log := &peers.Log{}
+		hs := way.Start(t, &gale.Server{StreamRequestBody: true, Logger: log, Handler: func(ctx *gale.RequestCtx) {
+			ctx.SetBody(ctx.Request.Body())
+		}})
+		client := hs.Client(major)
+		for n := range 12 {
+			if got := peers.Upload(t, client, hs.URL("/"), strings.NewReader("hello")); got != "hello" {
+				t.Errorf("the answer is %q", got)
+			}
+			if lines := strings.Count(log.String(), "Request.Body() reads the entire stream"); lines != min(n+1, 10) {
+				t.Errorf("after %d requests there are %d lines", n+1, lines)
+			}
+		}
+	})
 }
