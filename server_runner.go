@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -45,7 +46,8 @@ type Runner struct {
 	// for example os.Interrupt, which comes from a terminal. Nil means none.
 	NoDrain []os.Signal
 
-	// Ready, if it isn't nil, is called once, when all services listen. Run waits until it returns.
+	// Ready, if it isn't nil, is called once, when all services listen, unless Run ends before. Run
+	// waits until it returns.
 	Ready func()
 
 	// Stopping, if it isn't nil, is called once, before the servers are shut down. sig is the
@@ -70,15 +72,16 @@ const (
 // Run serves services until ctx ends, the process gets one of Signals, or a call of Serve returns
 // an error. Then it calls Server.ShutdownWithContext for all servers, at the same time. Each
 // drains for its DrainTime, and then has ShutdownTimeout to answer the requests that it has
-// received. What is left is broken off by Server.Close. A signal that comes during the shutdown,
-// but not in its first 100 ms, breaks everything off at once.
+// received. What is left is broken off by Server.Close. A second signal breaks everything off at
+// once, unless it comes within 100 ms of the end of ctx or the first signal.
 //
 // Run also returns if the program itself has shut all servers down: it waits for their requests
 // in the same way. If ctx has ended before, it serves nothing.
 //
 // Run returns the first error of a call of Serve. If there is none, it returns ErrStopped after
 // a second signal, an error that wraps context.DeadlineExceeded if a server was broken off,
-// and nil if all requests were answered. Handlers may still run after an error.
+// and nil if all requests were answered. After one of these errors handlers may still run, and so
+// may a call of Serve that doesn't return when its server is closed.
 //
 // Until Run returns, Signals have no other effect on the process.
 func (r *Runner) Run(ctx context.Context, services ...Service) error {
@@ -90,23 +93,23 @@ func (r *Runner) Run(ctx context.Context, services ...Service) error {
 	if ctx.Err() != nil || len(services) == 0 {
 		return nil
 	}
-	all := startServices(services)
+	e := &ending{soon: make(chan struct{}), now: make(chan struct{}), served: make(chan struct{}), over: make(chan struct{})}
+	defer close(e.over)
+	go e.watch(ctx, signals)
+	run := startServices(services)
 	whole := false
 	defer func() {
 		if !whole { // Ready or Stopping panicked
-			closeServices(all)
+			run.close()
 		}
 	}()
-	sig, err := r.await(ctx, all, signals)
-	began := time.Now()
+	r.await(run, e)
 	if r.Stopping != nil {
-		r.Stopping(sig)
+		r.Stopping(e.sig)
 	}
-	if shut := r.shutdown(all, sig, signals, began); err == nil {
-		err = shut
-	}
+	err := r.shutdown(run, e)
 	whole = true
-	return err
+	return cmp.Or(run.err(), err)
 }
 
 func (r *Runner) signals() []os.Signal {
@@ -116,141 +119,221 @@ func (r *Runner) signals() []os.Signal {
 	return r.Signals
 }
 
+// ending says when a Run ends.
+type ending struct {
+	served chan struct{} // closed by Run when a service has failed, or all have ended
+	over   chan struct{} // closed when Run returns
+	soon   chan struct{} // closed when the servers must be shut down
+	sig    os.Signal     // the reason of soon, or nil
+	now    chan struct{} // closed after a second signal
+}
+
+// watch closes soon and now. Run may be in a function of the program meanwhile.
+func (e *ending) watch(ctx context.Context, signals <-chan os.Signal) {
+	select {
+	case e.sig = <-signals:
+	case <-ctx.Done():
+	case <-e.served:
+	case <-e.over:
+		return
+	}
+	began := time.Now()
+	close(e.soon)
+	for {
+		select {
+		case <-signals:
+			if time.Since(began) >= sameSignal {
+				close(e.now)
+				return
+			}
+		case <-e.over:
+			return
+		}
+	}
+}
+
+// runServices are the services of a Run.
+type runServices struct {
+	services []*runService
+	ends     chan *runService // those whose Serve has returned
+	first    error            // the first error of a Serve that was taken from ends
+}
+
 // runService is a service of a Run.
 type runService struct {
 	Service
-	listeners int           // how many services have the same server
-	ended     chan struct{} // closed when Serve has returned
-	err       error         // of Serve, set before ended is closed
+	listens int           // how many listeners the server has when all its services listen
+	ended   chan struct{} // closed when Serve has returned
+	err     error         // of Serve, set before ended is closed
 }
 
 // startServices calls Serve of each service, in goroutines.
-func startServices(services []Service) []*runService {
+func startServices(services []Service) *runServices {
 	count := make(map[*Server]int)
 	for _, v := range services {
 		if v.Server == nil || v.Serve == nil {
 			panic("gale: Runner.Run: a Service without Server or Serve: set both")
 		}
+		if count[v.Server] == 0 {
+			count[v.Server] = v.Server.countListeners()
+		}
 		count[v.Server]++
 	}
-	all := make([]*runService, len(services))
-	for i, v := range services {
-		all[i] = &runService{Service: v, listeners: count[v.Server], ended: make(chan struct{})}
-		go all[i].serve()
+	run := &runServices{ends: make(chan *runService, len(services))}
+	for _, v := range services {
+		run.services = append(run.services, &runService{Service: v, listens: count[v.Server], ended: make(chan struct{})})
 	}
-	return all
+	for _, v := range run.services {
+		go v.serve(run.ends)
+	}
+	return run
 }
 
-func (v *runService) serve() {
-	defer close(v.ended)
+func (v *runService) serve(ends chan<- *runService) {
+	defer func() {
+		close(v.ended)
+		ends <- v
+	}()
 	v.err = errServeBroke
 	v.Server.callCalmly("in Service.Serve", func() { v.err = v.Serve() })
 }
 
-// await calls Ready when all services listen, and waits for what ends a Run. It returns the
-// signal, if that is what came, or the error of Serve.
-func (r *Runner) await(ctx context.Context, all []*runService, signals <-chan os.Signal) (os.Signal, error) {
-	ends := make(chan *runService, len(all))
-	ready := make(chan struct{})
-	go func() {
-		for _, v := range all {
-			v.Server.awaitListeners(v.listeners, v.ended)
+func (v *runService) hasEnded() bool {
+	select {
+	case <-v.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// took notes what the Serve that has ended has returned.
+func (run *runServices) took(v *runService) { run.first = cmp.Or(run.first, v.err) }
+
+// err returns the first error of a Serve so far.
+func (run *runServices) err() error {
+	for {
+		select {
+		case v := <-run.ends:
+			run.took(v)
+		default:
+			return run.first
 		}
-		close(ready)
-	}()
-	for _, v := range all {
+	}
+}
+
+// close closes all servers, also those that don't listen yet.
+func (run *runServices) close() {
+	for _, v := range run.services {
+		v.close()
+	}
+}
+
+func (v *runService) close() {
+	early := v.Server.countListeners() == 0
+	_ = v.Server.Close()
+	if early && !v.hasEnded() {
 		go func() {
-			<-v.ended
-			ends <- v
+			v.Server.awaitListeners(1, v.ended, nil)
+			_ = v.Server.Close()
 		}()
 	}
-	for left := len(all); left > 0; {
+}
+
+// await calls Ready when all services listen, and waits for what ends a Run.
+func (r *Runner) await(run *runServices, e *ending) {
+	ready := make(chan struct{})
+	go func() {
+		defer close(ready)
+		for _, v := range run.services {
+			v.Server.awaitListeners(v.listens, v.ended, e.over)
+		}
+	}()
+	left := len(run.services)
+	for {
 		select {
 		case <-ready:
 			ready = nil
-			if r.Ready != nil && left == len(all) {
+			if r.Ready != nil && left == len(run.services) {
 				r.Ready()
 			}
-		case v := <-ends:
-			if v.err != nil {
-				return nil, v.err
+		case v := <-run.ends:
+			run.took(v)
+			if left--; left == 0 || run.first != nil {
+				close(e.served)
+				<-e.soon
+				return
 			}
-			left--
-		case sig := <-signals:
-			return sig, nil
-		case <-ctx.Done():
-			return nil, nil
+		case <-e.soon:
+			return
 		}
 	}
-	return nil, nil
 }
 
-// shutdown shuts all servers down, as Run says. It began because of sig, unless that is nil.
-func (r *Runner) shutdown(all []*runService, sig os.Signal, signals <-chan os.Signal, began time.Time) (first error) {
-	now, cut := context.WithCancel(context.Background())
-	defer cut()
-	results := make(chan error, len(all))
-	for _, v := range all {
-		go func() { results <- v.shutdown(now, r.ShutdownTimeout, !slices.Contains(r.NoDrain, sig)) }()
+// shutdown shuts all servers down, as Run says.
+func (r *Runner) shutdown(run *runServices, e *ending) (first error) {
+	results := make(chan error, len(run.services))
+	for _, v := range run.services {
+		go func() { results <- v.shutdown(r.ShutdownTimeout, !slices.Contains(r.NoDrain, e.sig)) }()
 	}
-	for left := len(all); left > 0; {
+	for range run.services {
 		select {
 		case err := <-results:
-			if first == nil {
-				first = err
-			}
-			left--
-		case <-signals:
-			if time.Since(began) < sameSignal {
-				continue
-			}
-			closeServices(all)
+			first = cmp.Or(first, err)
+		case <-e.now:
+			run.close()
 			return ErrStopped
 		}
 	}
 	return first
 }
 
-func closeServices(all []*runService) {
-	for _, v := range all {
-		_ = v.Server.Close()
-	}
-}
-
 // shutdown shuts the server down until Serve has returned: a shutdown that comes before Serve
-// listens doesn't end it. timeout is Runner.ShutdownTimeout. The end of now breaks off what is
-// left.
-func (v *runService) shutdown(now context.Context, timeout time.Duration, drains bool) (err error) {
-	limit := cmp.Or(timeout, defaultShutdownTimeout)
-	if drains {
-		limit += max(v.Server.DrainTime, 0)
-	}
-	ctx, cancel := now, context.CancelFunc(func() {})
+// listens doesn't end it. timeout is Runner.ShutdownTimeout.
+func (v *runService) shutdown(timeout time.Duration, drains bool) error {
+	ctx, cancel := context.Background(), func() {}
 	if timeout >= 0 {
-		ctx, cancel = context.WithTimeout(now, limit)
+		limit := cmp.Or(timeout, defaultShutdownTimeout)
+		if drains {
+			limit += max(v.Server.DrainTime, 0)
+		}
+		if limit < 0 {
+			limit = math.MaxInt64
+		}
+		ctx, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
 	for {
 		if !drains {
-			over, end := context.WithCancel(now)
+			over, end := context.WithCancel(ctx)
 			end()
 			_ = v.Server.ShutdownWithContext(over) // ends the drain
 		}
-		if late := v.Server.ShutdownWithContext(ctx); late != nil {
-			err = fmt.Errorf("gale: the shutdown broke %d connections off: %w", v.Server.GetOpenConnectionsCount(), late)
-			_ = v.Server.Close()
+		err := v.Server.ShutdownWithContext(ctx)
+		if err == nil {
+			v.Server.awaitListeners(1, v.ended, ctx.Done())
+			if v.hasEnded() {
+				return nil
+			}
+			err = ctx.Err()
 		}
-		v.Server.awaitListeners(1, v.ended)
-		select {
-		case <-v.ended:
-			return cmp.Or(v.err, err)
-		default:
+		if err != nil {
+			open := v.Server.GetOpenConnectionsCount()
+			v.close()
+			return fmt.Errorf("gale: the shutdown took too long, and broke %d connections off: %w", open, err)
 		}
 	}
 }
 
-// awaitListeners waits until s has n listeners, or until ended is closed.
-func (s *Server) awaitListeners(n int, ended <-chan struct{}) {
+// countListeners returns how many listeners s serves.
+func (s *Server) countListeners() int {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	return len(s.run.listeners)
+}
+
+// awaitListeners waits until s has n listeners, or until ended or over is closed.
+func (s *Server) awaitListeners(n int, ended, over <-chan struct{}) {
 	for {
 		s.run.mu.Lock()
 		if len(s.run.listeners) >= n {
@@ -265,6 +348,8 @@ func (s *Server) awaitListeners(n int, ended <-chan struct{}) {
 		select {
 		case <-begun:
 		case <-ended:
+			return
+		case <-over:
 			return
 		}
 	}

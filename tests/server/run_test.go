@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"os"
 	"os/signal"
@@ -46,7 +47,13 @@ func run(t *testing.T, r *gale.Runner, s *gale.Server, more ...gale.Service) (*r
 		v.entered <- true
 		<-v.release
 	}
-	r.Ready = func() { close(v.ready) }
+	ready := r.Ready
+	r.Ready = func() {
+		close(v.ready)
+		if ready != nil {
+			ready()
+		}
+	}
 	all := append([]gale.Service{{Server: s, Serve: func() error { return s.Serve(ln) }}}, more...)
 	go func() { v.result <- r.Run(ctx, all...) }()
 	return v, cancel
@@ -121,6 +128,43 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
+// What counts is when a signal comes, also if Run is in Ready or Stopping then.
+func TestRunSignalsInHooks(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process can't send itself signals on Windows")
+	}
+	t.Run("Stopping", func(t *testing.T) {
+		stopping := make(chan bool)
+		r := &gale.Runner{Signals: []os.Signal{testSignal}, Stopping: func(os.Signal) {
+			close(stopping)
+			time.Sleep(150 * time.Millisecond) // longer than signals mean the same
+		}}
+		v, _ := run(t, r, &gale.Server{})
+		v.ask()
+		v.signal()
+		v.signal()
+		<-stopping
+		await.Until(t, "the end of the listener", func() bool { return len(v.s.Stats().Listeners) == 0 })
+		close(v.release)
+		v.wantAnswer(200)
+		v.want(nil)
+	})
+	t.Run("Ready", func(t *testing.T) {
+		hold := make(chan bool)
+		r := &gale.Runner{Signals: []os.Signal{testSignal}, ShutdownTimeout: -1, Ready: func() { <-hold }}
+		v, _ := run(t, r, &gale.Server{})
+		defer close(v.release)
+		v.ask()
+		v.signal()
+		time.Sleep(150 * time.Millisecond) // longer than signals mean the same
+		v.signal()
+		time.Sleep(time.Millisecond) // most likely it has come
+		close(hold)
+		v.want(gale.ErrStopped)
+		v.wantAnswer(0)
+	})
+}
+
 // What takes too long is broken off, and Run says so.
 func TestRunBreaksOff(t *testing.T) {
 	t.Run("ShutdownTimeout", func(t *testing.T) {
@@ -151,6 +195,83 @@ func TestRunBreaksOff(t *testing.T) {
 			v.wantAnswer(0)
 		})
 	})
+}
+
+// stuckListener is a listener whose Accept doesn't return after Close.
+type stuckListener struct{ net.Listener }
+
+func (stuckListener) Accept() (net.Conn, error) { select {} }
+
+// ShutdownTimeout also limits the wait for a Serve that doesn't listen yet, or doesn't end. One that
+// listens after that is closed.
+func TestRunServeIsStuck(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Millisecond, math.MaxInt64} {
+		s, stuck := &gale.Server{Handler: func(*gale.RequestCtx) {}, DrainTime: time.Millisecond}, make(chan bool)
+		served := make(chan error, 1)
+		ctx, cancel := context.WithCancel(context.Background())
+		result := make(chan error, 1)
+		go func() {
+			r := &gale.Runner{ShutdownTimeout: timeout, Stopping: func(os.Signal) {
+				if timeout > time.Hour {
+					close(stuck) // no limit that can be waited for: it must not have overflowed
+				}
+			}}
+			result <- r.Run(ctx, gale.Service{Server: s, Serve: func() error {
+				cancel()
+				<-stuck
+				err := s.ListenAndServe("127.0.0.1:0")
+				served <- err
+				return err
+			}})
+		}()
+		if timeout > time.Hour {
+			if err := <-result; err != nil {
+				t.Errorf("%v: %v", timeout, err)
+			}
+		} else {
+			if err := <-result; !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v: %v", timeout, err)
+			}
+			close(stuck)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("%v: Serve: %v", timeout, err)
+		}
+	}
+	s := &gale.Server{Handler: func(*gale.RequestCtx) {}, Engine: gale.EngineBlock}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal("listening:", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &gale.Runner{ShutdownTimeout: time.Millisecond, Ready: cancel}
+	err = r.Run(ctx, gale.Service{Server: s, Serve: func() error { return s.Serve(stuckListener{ln}) }})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a listener that hangs: %v", err)
+	}
+}
+
+// The error of a Serve counts more than that of a shutdown, also if it comes during that.
+func TestRunServeErrorWins(t *testing.T) {
+	broken := errors.New("broken")
+	other := &gale.Server{Handler: func(*gale.RequestCtx) {}, DrainTime: time.Hour}
+	timedOut := make(chan bool)
+	v, cancel := run(t, &gale.Runner{ShutdownTimeout: time.Millisecond}, &gale.Server{}, gale.Service{Server: other, Serve: func() error {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		go other.Serve(ln)
+		<-timedOut
+		other.Close()
+		return broken
+	}})
+	defer close(v.release)
+	v.ask()
+	cancel()
+	v.wantAnswer(0) // broken off
+	close(timedOut)
+	v.want(broken)
 }
 
 // A service that fails ends the others, and its error is the result.
