@@ -56,18 +56,11 @@ func (v servingCtx) WriteStall() (d time.Duration, known bool) {
 
 func (v servingCtx) Lend(handler any) { lendOutside(v.ctx, handler.(RequestHandler)) }
 
-func (v servingCtx) Hijack(of door.HijackOf) door.Hijack {
-	ctx := v.ctx
-	closes := of&door.HijackCloses != 0
-	ctx.refuseSwitch(closes, of&door.HijackOld != 0)
-	p := placeConn
-	if of&door.HijackTunnel != 0 {
-		p = placeTunnel
+func (v servingCtx) Choose(of door.HijackOf) (any, door.Hijack) {
+	if resp, h := v.ctx.choose(of); resp != nil {
+		return resp, h
 	}
-	if closes || !ctx.granted(&ctx.Response, p) {
-		return door.Hijack{}
-	}
-	return door.Hijack{Handler: ctx.handover.to, NoResponse: ctx.handover.silent}
+	return nil, door.Hijack{}
 }
 
 func (v servingCtx) Final() any {

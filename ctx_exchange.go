@@ -16,8 +16,8 @@ import (
 // A context calls its exchange only if a handler needs more than the messages: a plain
 // request and its response make no call. The other direction has no interface. The
 // session fills in the context (serverConn.beginRequest), sets reach to running, calls the
-// handler, sends what RequestCtx.final returns, and ends the request by
-// RequestCtx.endRequest (ctx_serving.go). If other goroutines may use the context before
+// handler, sends what serverConn.choose returns, and ends the request by
+// RequestCtx.endRequest: see ctx_serving.go. If other goroutines may use the context before
 // that, it calls RequestCtx.wrest.
 //
 // An exchange for another protocol must place these parts (exchange_toy_test.go has an

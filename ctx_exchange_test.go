@@ -243,13 +243,13 @@ var reaching = []struct {
 		ctx.HijackSetNoResponse(true)
 		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
 		return ctx.Hijacked()
-	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n"}},
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "toy": "Not Implemented"}},
 	{method: "HijackCounted", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		ctx.HijackSetNoResponse(true)
 		ctx.HijackCounted(func(c net.Conn) { io.WriteString(c, rawAnswer) }, nil)
 		return ctx.Hijacked()
-	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n"}},
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "toy": "Not Implemented"}},
 	{method: "HijackNow", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		c, err := ctx.HijackNow()

@@ -175,6 +175,26 @@ func (ctx *RequestCtx) refuseSwitch(closes, old bool) {
 	}
 }
 
+// refuseHijack makes the answer, 501, for a handler that called Hijack or Upgrade for a
+// request of HTTP/2 other than an extended CONNECT, unless its response refuses the client anyway. It
+// returns false if a part of the response was flushed.
+func (ctx *RequestCtx) refuseHijack() (ok bool) {
+	p := placeConn
+	if ctx.handover.upgrade != nil {
+		p = placeTunnel // a handler for an extended CONNECT has not looked at the method
+	}
+	if !ctx.granted(&ctx.Response, p) {
+		return true
+	}
+	ctx.server().logError(ctx.bringer().Conn(), "serving", errH2Hijack)
+	if ctx.flush.begun {
+		ctx.keepConn()
+		return false
+	}
+	ctx.refuseHandover(StatusNotImplemented)
+	return true
+}
+
 // refuseHandover makes the response an error instead of one that hands the connection over.
 // It keeps the headers.
 func (ctx *RequestCtx) refuseHandover(status int) {

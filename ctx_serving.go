@@ -6,7 +6,7 @@ import (
 )
 
 // What a Server does with a request, whatever brings it, in this order: beginRequest, judge, handle or
-// handleRefused, wrestLate, endRequest. RequestCtx.final chooses the response. Servers of other packages make a context by
+// handleRefused, wrestLate, choose, endRequest. Servers of other packages make a context by
 // Init2, and do the rest by door.Serving.
 
 // beginRequest prepares ctx for the request that x has brought. num is its number on the
@@ -131,6 +131,62 @@ func (ctx *RequestCtx) wrestLate(returned bool) (late bool) {
 	}
 	ctx.wrest()
 	return true
+}
+
+// choose decides what ends a request whose handler has returned or timed out. It runs the functions of
+// BeforeSend, unless Flush has done so, and returns the response to send, and what gets
+// the connection after it, or in its place. The response is nil if what was sent must be broken off.
+func (sc *serverConn) choose(ctx *RequestCtx, of door.HijackOf, o *outcome) (*Response, door.Hijack) {
+	if o.aborted || ctx.flush.begun && ctx.timedOut.Load() != nil {
+		return nil, door.Hijack{}
+	}
+	resp, h := ctx.choose(of)
+	if o.aborted { // in a function of BeforeSend
+		return nil, door.Hijack{}
+	}
+	return resp, h
+}
+
+// choose is serverConn.choose for servers that notice an abort themselves.
+func (ctx *RequestCtx) choose(of door.HijackOf) (resp *Response, h door.Hijack) {
+	asks, ok := ctx.asksHandover(), true
+	if asks {
+		if h, ok = ctx.grant(of); !ok {
+			return nil, h
+		}
+		if h.NoResponse && !ctx.flush.begun && ctx.Response.readErr == nil {
+			return &ctx.Response, h // it isn't sent, so no function of BeforeSend runs
+		}
+	}
+	if resp, ok = ctx.final(); ok && asks {
+		h, ok = ctx.grant(of) // a function of BeforeSend may have changed it
+	}
+	if !ok {
+		return nil, door.Hijack{}
+	}
+	return resp, h
+}
+
+// grant returns what gets the connection, if the response of ctx grants that. It replaces a response
+// that the client can't get. ok is false if a part of that was sent.
+func (ctx *RequestCtx) grant(of door.HijackOf) (h door.Hijack, ok bool) {
+	closes := of&door.HijackCloses != 0
+	p := placeConn
+	switch {
+	case of&door.HijackNever != 0:
+		return h, ctx.refuseHijack()
+	case of&door.HijackStream != 0:
+		p = placeStream
+	case of&door.HijackTunnel != 0:
+		p = placeTunnel
+	}
+	if p != placeStream {
+		ctx.refuseSwitch(closes, of&door.HijackOld != 0)
+	}
+	if !closes && ctx.granted(&ctx.Response, p) {
+		h = door.Hijack{Handler: ctx.handover.to, NoResponse: ctx.handover.silent && p != placeStream}
+	}
+	return h, true
 }
 
 // fate is what becomes of a context when its request has ended.

@@ -345,19 +345,13 @@ func (st *toyStream) serve() {
 	ctx.mu.Unlock()
 	ctx.now = time.Now()
 	returned := st.run(ctx)
+	left := ctx.wrestLate(returned)
 	timedOut := ctx.timedOut.Load()
-	left := !returned || timedOut != nil
-	if left {
-		ctx.wrest()
-	}
-	reset := st.cut || !returned || timedOut != nil && ctx.flush.begun
 	var resp *Response
-	if !reset {
-		var ok bool
-		resp, ok = ctx.final()
-		reset = !ok
+	if !st.cut && returned && (timedOut == nil || !ctx.flush.begun) {
+		resp, _ = ctx.choose(door.HijackNever)
 	}
-	if reset {
+	if resp == nil {
 		code := ToyInternalError
 		if timedOut != nil {
 			code = ToyCancel

@@ -201,11 +201,6 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 	ctx.closeAfter()
 	f := &ctx.flush
 	defer func() { ss.countSent(f.out.sent, nil) }() // also after a panic
-	if ctx.cut {
-		ss.closeBody(ctx)
-		ss.abort(next)
-		return false
-	}
 	err := error(nil)
 	beyond := boundRest(&f.out.Left, resp)
 	switch {

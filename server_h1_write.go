@@ -23,104 +23,61 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ss.boundWrites()
 	fine := ss.handle(ctx, &ss.outcome)
 	late := ctx.wrestLate(fine)
-	resp := &ctx.Response
-	timedOut := (*Response)(nil)
-	if late {
-		if timedOut = ctx.timedOut.Load(); timedOut != nil {
-			resp = timedOut
-		}
-		ss.lost = ss.lost || !fine // whatever PanicHandler has flushed
-	}
-	if ss.detached {
+	if ss.lost = ss.lost || !fine; ss.detached { // lost: whatever PanicHandler has flushed
 		ss.finish(ctx, w, late)
 		return false
 	}
 	if ss.hasBody && !late && ss.refusesBody(ctx, w, next) {
 		return false
 	}
-	asked := timedOut == nil && ctx.handover.to != nil
-	if asked {
-		ctx.refuseSwitch(!ss.req.keepAlive, ss.req.minor == 0)
-	}
-	if timedOut != nil || ss.hooked(ctx) {
-		resp = ss.finalResponse(ctx, resp)
-		if asked {
-			ctx.refuseSwitch(!ss.req.keepAlive, ss.req.minor == 0) // a function has changed it
+	resp, hands := &ctx.Response, door.Hijack{}
+	if late || ctx.handover.to != nil || len(ctx.hooks) != 0 || ss.l.fixed.hooked || ctx.flush.begun || resp.readErr != nil {
+		if resp, hands = ss.choose(ctx, ss.hijackOf(), &ss.outcome); hands.NoResponse && ss.hasBody && !ctx.flush.begun {
+			ctx.stream.tryYield()
 		}
 	}
-	if asked && ss.hasBody && ss.handsOverSilently(ctx, resp) {
-		ctx.stream.tryYield()
-	}
-	if !resp.hasStream() {
+	streams := resp != nil && resp.hasStream()
+	if !streams {
 		ss.closeBody(ctx) // before the watch is resumed, which must not run during a Read
 	}
-	gone := ctx.done.Load() != nil && ctx.doneWith(!late && resp.hasStream())
-	if ss.aborted || gone || timedOut != nil && ctx.flush.begun {
+	gone := ctx.done.Load() != nil && ctx.doneWith(!late && streams)
+	if resp == nil || gone {
 		ctx.wrest()
 		ss.closeBody(ctx)
 		ss.abandon(ctx)
 		ss.abort(next)
 		return false
 	}
-	if resp.readErr != nil && resp.broken() != nil {
-		if ctx.flush.begun {
-			err := resp.readErr
-			ss.finish(ctx, w, late)
-			return ss.fail(err, next)
-		}
-		ss.s.logError(ss.nc, "reading the body of a response", resp.readErr)
-		respondBroken(resp)
-		asked = false
-	}
-	if asked && ss.handsOver(ctx) {
-		if ctx.handover.upgrade != nil {
-			ss.upgrade(ctx, w, next)
-			return false
-		}
+	switch {
+	case hands.Handler == nil:
+	case ctx.handover.upgrade != nil:
+		ss.upgrade(ctx, w, next)
+		return false
+	default:
 		ss.handOver(ctx, w, next)
 		return false
 	}
-	if fine && ctx.loan != nil && resp.hasStream() {
+	if streams && fine && ctx.loan != nil {
 		ctx.renew(resp)
 	}
-	mustClose := !fine || timedOut != nil && ss.unreadBody()
+	mustClose := !fine || late && ss.unreadBody()
 	ok = ss.write(ctx, w, resp, mustClose, next)
 	ss.finish(ctx, w, late)
 	return ok
 }
 
-// hooked reports whether there are functions of BeforeSend. No other goroutine may use
-// ctx.
-func (ss *h1Session) hooked(ctx *RequestCtx) bool { return len(ctx.hooks) != 0 || ss.l.fixed.hooked }
-
-// finalResponse runs the functions of BeforeSend and returns the response to send in
-// place of resp, or sets aborted. The functions don't run if no head can be sent.
-func (ss *h1Session) finalResponse(ctx *RequestCtx, resp *Response) *Response {
-	if ss.aborted || ctx.flush.begun || resp == &ctx.Response && ctx.handover.silent && ss.handsOver(ctx) {
-		return resp
+// hijackOf says what decides about a handover.
+func (ss *h1Session) hijackOf() (of door.HijackOf) {
+	if !ss.req.keepAlive {
+		of |= door.HijackCloses
 	}
-	final, ok := ctx.final()
-	if !ok {
-		ss.aborted = true
-		return resp
+	if ss.req.minor == 0 {
+		of |= door.HijackOld
 	}
-	return final
-}
-
-// handsOverSilently reports whether a HijackHandler gets the connection without a
-// response.
-func (ss *h1Session) handsOverSilently(ctx *RequestCtx, resp *Response) bool {
-	return ctx.handover.silent && !ctx.flush.begun && resp.readErr == nil && ss.handsOver(ctx)
-}
-
-// handsOver reports whether a HijackHandler or an UpgradeHandler gets the connection after
-// the response.
-func (ss *h1Session) handsOver(ctx *RequestCtx) bool {
-	p := placeConn
 	if ss.req.tunnel {
-		p = placeTunnel
+		of |= door.HijackTunnel
 	}
-	return ss.req.keepAlive && ctx.granted(&ctx.Response, p)
+	return of
 }
 
 // refusesBody answers in place of a handler that treated a body as empty because it could

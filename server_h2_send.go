@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
@@ -23,21 +24,21 @@ func (s *h2Stream) serve() {
 		fine = ss.handle(ctx, &s.outcome)
 	}
 	s.left = ctx.wrestLate(fine)
-	timedOut := ctx.timedOut.Load()
 	if s.extended && s.isHandedOver() {
 		s.finish() // by HijackNow
 		return
 	}
-	if timedOut != nil && ctx.flush.begun {
-		s.aborted = true
+	of := door.HijackNever
+	if s.extended {
+		of = door.HijackStream
 	}
-	resp := s.final()
+	resp, h := ss.choose(ctx, of, &s.outcome)
 	if resp == nil {
 		s.abort(errNotSent)
 		s.finish()
 		return
 	}
-	hands := s.extended && s.handsOver(resp)
+	hands := h.Handler != nil && s.accepts(resp)
 	streams := resp.hasStream() && !hands
 	if ctx.done.Load() != nil && ctx.doneWith(!s.left && streams) {
 		s.finish() // the client has reset the stream
@@ -51,7 +52,7 @@ func (s *h2Stream) serve() {
 	if fine && streams && s.ctx.loan != nil {
 		s.ctx.renew(resp)
 	}
-	if s.send(resp, fine || timedOut != nil) {
+	if s.send(resp, fine || ctx.timedOut.Load() != nil) {
 		s.finish()
 	}
 }
@@ -71,26 +72,6 @@ func (s *h2Stream) beginServing() {
 	} else {
 		s.reach(running)
 	}
-}
-
-// final returns the response that must be sent, nil if there is none.
-func (s *h2Stream) final() *Response {
-	ctx := s.ctx
-	asks := ctx.asksHandover()
-	if asks {
-		s.refuseHijack()
-	}
-	if s.aborted {
-		return nil
-	}
-	resp, ok := ctx.final()
-	if asks && ctx.asksHandover() { // a function of BeforeSend may have changed the status
-		s.refuseHijack()
-	}
-	if !ok || s.aborted {
-		return nil
-	}
-	return resp
 }
 
 // abort resets the stream, since its response is incomplete because of err. gone says that nothing
@@ -123,29 +104,6 @@ func (s *h2Stream) refuse() (returned bool) {
 		ss.s.logError(ss.nc, "serving", err)
 	}
 	return ss.handleRefused(s.ctx, err, &s.outcome)
-}
-
-// refuseHijack makes the answer, 501, for a handler that called Hijack or Upgrade for a
-// request other than an extended CONNECT, unless its response refuses the client anyway. If
-// a part of the response was flushed, the stream is reset instead.
-func (s *h2Stream) refuseHijack() {
-	ctx, p := s.ctx, placeConn
-	if s.extended || s.aborted {
-		return
-	}
-	if ctx.handover.upgrade != nil {
-		p = placeTunnel // a handler for an extended CONNECT has not looked at the method
-	}
-	if !ctx.granted(&ctx.Response, p) {
-		return
-	}
-	s.ss.s.logError(s.ss.nc, "serving", errH2Hijack)
-	if ctx.flush.begun {
-		ctx.keepConn()
-		s.aborted = true
-		return
-	}
-	ctx.refuseHandover(StatusNotImplemented)
 }
 
 // frame decides what the head says about the body: its length, and whether there is one.

@@ -29,12 +29,6 @@ var _ streamconn.Stream = (*h2Tunnel)(nil)
 
 var errTunnelStatus = errors.New("gale: an extended CONNECT is accepted with a 2xx status: the response has another one")
 
-// handsOver reports whether the HijackHandler gets the stream of an extended CONNECT after the
-// head of resp.
-func (s *h2Stream) handsOver(resp *Response) bool {
-	return s.ctx.granted(resp, placeStream) && s.accepts(resp)
-}
-
 // accepts reports whether resp accepts an extended CONNECT: its status is 2xx.
 func (s *h2Stream) accepts(resp *Response) bool {
 	if s.ctx.flush.begun {

@@ -148,8 +148,8 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 // sendRefusal sends the response to a refused request and closes the connection. It
 // returns false.
 func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.Next) (ok bool) {
-	resp, ok := ss.refusal(ctx)
-	if !ok {
+	resp, _ := ss.choose(ctx, ss.hijackOf(), &ss.outcome)
+	if resp == nil {
 		ss.abort(next)
 		return false
 	}
@@ -160,15 +160,6 @@ func (ss *h1Session) sendRefusal(ctx *RequestCtx, w *engine.Work, next *engine.N
 	ss.write(ctx, w, resp, true, next)
 	next.Linger = true
 	return false
-}
-
-// refusal returns the response to a refused request, after ErrorHandler has returned or
-// timed out. ok is false if there is nothing to send, or nothing more.
-func (ss *h1Session) refusal(ctx *RequestCtx) (resp *Response, ok bool) {
-	if ss.aborted || ctx.timedOut.Load() != nil && ctx.flush.begun {
-		return nil, false
-	}
-	return ctx.final()
 }
 
 // defaultError makes a response with the status that fits err. The texts are constant and

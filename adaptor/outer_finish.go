@@ -22,17 +22,12 @@ func (o *outer) finish(ctx *gale.RequestCtx) (sent bool) {
 	if taken {
 		return false
 	}
-	serving, of := door.Of(ctx), o.hijackOf()
-	hijack := serving.Hijack(of)
-	if hijack.Handler != nil && hijack.NoResponse && o.framing != untilClose {
-		return o.handOver(&ctx.Response, hijack)
-	}
-	resp := o.final(ctx)
-	if !resp.IsBodyStream() {
+	resp, hijack := o.choose(ctx)
+	silent := hijack.NoResponse && !o.begun
+	if !silent && !resp.IsBodyStream() {
 		o.endRead()
 	}
-	hijack = serving.Hijack(of)
-	if hijack.Handler != nil && (hijack.NoResponse && !o.begun || !o.endsBare(resp)) {
+	if hijack.Handler != nil && (silent || !o.endsBare(resp)) {
 		return o.handOver(resp, hijack)
 	}
 	o.answer(resp)
@@ -53,16 +48,18 @@ func (o *outer) hijackOf() (of door.HijackOf) {
 	return of
 }
 
-// final runs the functions of BeforeSend and returns the response to send.
-func (o *outer) final(ctx *gale.RequestCtx) *gale.Response {
-	resp, _ := door.Of(ctx).Final().(*gale.Response)
+// choose runs the functions of BeforeSend and returns the response to send, and what gets the
+// connection.
+func (o *outer) choose(ctx *gale.RequestCtx) (*gale.Response, door.Hijack) {
+	r, hijack := door.Of(ctx).Choose(o.hijackOf())
+	resp, _ := r.(*gale.Response)
 	if resp == nil {
 		if o.begun {
 			_ = o.rc.Flush()
 		}
 		panic(http.ErrAbortHandler) // the client must see that it is not complete
 	}
-	return resp
+	return resp, hijack
 }
 
 // answer sends resp, or the unsent rest of it.
@@ -137,7 +134,8 @@ func (o *outer) finishTimedOut(ctx *gale.RequestCtx) (sent bool) {
 		panic(http.ErrAbortHandler)
 	}
 	o.endRead()
-	o.answer(o.final(ctx))
+	resp, _ := o.choose(ctx)
+	o.answer(resp)
 	return true
 }
 

@@ -118,15 +118,13 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	}
 	handler(ctx)
 	late := ctx.LastTimeoutErrorResponse() != nil // and the handler still uses ctx
-	serving, resp := door.Of(ctx), &ctx.Response
-	if late || !serving.Hijack(of).NoResponse {
-		resp, _ = serving.Final().(*gale.Response)
-	}
-	hijacked := !late && serving.Hijack(of).Handler != nil
+	serving := door.Of(ctx)
+	chosen, hijack := serving.Choose(of)
+	resp, _ := chosen.(*gale.Response)
 	result := r.finish(resp)
 	serving.End(door.Ending{Sent: int64(len(result.Response.Body())), Err: result.Err, Late: late, Kept: true})
 	r.cancel(gale.ErrRequestDone)
-	result.Hijacked = hijacked
+	result.Hijacked = hijack.Handler != nil
 	return result
 }
 

@@ -41,12 +41,12 @@ type Serving interface {
 	// and it is in the sample: see gale.GuardPools. handler is the gale.RequestHandler that will get
 	// it.
 	Lend(handler any)
-	// Hijack is called when the handler has returned and has not timed out. The response may become
-	// a 400 or 503 instead of a 101 that the client can't get.
-	Hijack(of HijackOf) Hijack
-	// Final is called once, when the handler has returned or timed out, or to send the response on a
-	// connection that was taken over. It runs the functions of RequestCtx.BeforeSend, unless Flush
-	// has done so, and returns the *gale.Response to send, nil if what was sent must be broken off.
+	// Choose is called once, when the handler has returned or timed out. It runs the functions of
+	// RequestCtx.BeforeSend, unless Flush has done so or the response isn't sent, and returns the
+	// *gale.Response to send, and what gets the connection after it, or in its place. The response is
+	// nil if what was sent must be broken off.
+	Choose(of HijackOf) (resp any, h Hijack)
+	// Final is Choose for a response that is sent on a connection that was taken over.
 	Final() any
 	// End ends the request. It is called once, after the response was sent, or when it won't be. It
 	// calls the functions of RequestCtx.AfterSend, closes Done, and gives up the context as far as others
@@ -83,6 +83,8 @@ const (
 	HijackCloses HijackOf = 1 << iota // the connection ends after the response, because the request asks for that
 	HijackOld                         // it is of HTTP/1.0
 	HijackTunnel                      // it is a CONNECT to a host
+	HijackStream                      // it is an extended CONNECT (RFC 8441): its stream can be taken over
+	HijackNever                       // the connection has other requests, so it can't be taken over
 )
 
 // Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set, if the response of
