@@ -38,8 +38,10 @@ var bringers = []struct {
 	name  string
 	serve func(*testing.T, gale.RequestHandler) answered
 }{
-	{"h1 block", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineBlock, h) }},
-	{"h1 event", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineEvent, h) }},
+	{"h1 block", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineBlock, false, h) }},
+	{"h1 event", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineEvent, false, h) }},
+	{"h2 block", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineBlock, true, h) }},
+	{"h2 event", func(t *testing.T, h gale.RequestHandler) answered { return onGale(t, gale.EngineEvent, true, h) }},
 	{"net/http", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, false, h) }},
 	{"net/http h2", func(t *testing.T, h gale.RequestHandler) answered { return onNetHTTP(t, true, h) }},
 	{"toy", onToy},
@@ -51,8 +53,9 @@ func ofConn(ctx context.Context, _ net.Conn) context.Context {
 	return context.WithValue(ctx, gale.ToyKey, "of the connection")
 }
 
-func onGale(t *testing.T, engine gale.Engine, h gale.RequestHandler) answered {
+func onGale(t *testing.T, engine gale.Engine, h2 bool, h gale.RequestHandler) answered {
 	s := &gale.Server{Handler: h, Engine: engine, StreamRequestBody: true, ConnContext: ofConn}
+	s.HTTP2.H2C = h2
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +66,9 @@ func onGale(t *testing.T, engine gale.Engine, h gale.RequestHandler) answered {
 		s.Close()
 		<-served
 	}()
-	tr := new(http.Transport)
+	tr := &http.Transport{Protocols: new(http.Protocols)}
+	tr.Protocols.SetHTTP1(!h2)
+	tr.Protocols.SetUnencryptedHTTP2(h2)
 	defer tr.CloseIdleConnections()
 	return ask(t, &http.Client{Transport: tr}, "http://"+ln.Addr().String())
 }
@@ -159,13 +164,16 @@ func onNoExchange(_ *testing.T, h gale.RequestHandler) answered {
 	return answered{status: resp.StatusCode(), body: string(resp.Body())}
 }
 
-// each has the wanted value for each bringer by its name. "" is for those without an
-// entry.
+// each has the wanted value for each bringer by its name, or by the first word of that. "" is for
+// those without an entry.
 type each map[string]string
 
 func (e each) of(name string) string {
-	if s, ok := e[name]; ok {
-		return s
+	first, _, _ := strings.Cut(name, " ")
+	for _, key := range []string{name, first} {
+		if s, ok := e[key]; ok {
+			return s
+		}
 	}
 	return e[""]
 }
@@ -193,8 +201,8 @@ var reaching = []struct {
 	sign   each // the interim response
 }{
 	{method: "Conn", call: func(ctx *gale.RequestCtx) any { return ctx.Conn() != nil }, want: each{"": "true", "no exchange": "false"}},
-	{method: "ConnID", call: func(ctx *gale.RequestCtx) any { return ctx.ConnID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
-	{method: "ID", call: func(ctx *gale.RequestCtx) any { return ctx.ID() != 0 }, want: each{"": "false", "h1 block": "true", "h1 event": "true", "toy": "true"}},
+	{method: "ConnID", call: func(ctx *gale.RequestCtx) any { return ctx.ConnID() != 0 }, want: each{"": "false", "h1": "true", "h2": "true", "toy": "true"}},
+	{method: "ID", call: func(ctx *gale.RequestCtx) any { return ctx.ID() != 0 }, want: each{"": "false", "h1": "true", "h2": "true", "toy": "true"}},
 	{method: "ConnTime", call: func(ctx *gale.RequestCtx) any { return ctx.ConnTime().IsZero() }, want: each{"": "false"}},
 	{method: "IsTLS", call: func(ctx *gale.RequestCtx) any { return ctx.IsTLS() }, want: each{"": "false", "net/http h2": "true", "toy": "true"}},
 	{method: "TLSConnectionState", call: func(ctx *gale.RequestCtx) any {
@@ -243,13 +251,13 @@ var reaching = []struct {
 		ctx.HijackSetNoResponse(true)
 		ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
 		return ctx.Hijacked()
-	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "toy": "Not Implemented"}},
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "h2": "501", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "h2": "Not Implemented", "toy": "Not Implemented"}},
 	{method: "HijackCounted", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		ctx.HijackSetNoResponse(true)
 		ctx.HijackCounted(func(c net.Conn) { io.WriteString(c, rawAnswer) }, nil)
 		return ctx.Hijacked()
-	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "toy": "Not Implemented"}},
+	}, want: each{"": "true"}, status: each{"": "200", "net/http h2": "500", "h2": "501", "toy": "501"}, body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": "Internal Server Error\n", "h2": "Not Implemented", "toy": "Not Implemented"}},
 	{method: "HijackNow", call: func(ctx *gale.RequestCtx) any {
 		readBody(ctx)
 		c, err := ctx.HijackNow()
@@ -261,9 +269,9 @@ var reaching = []struct {
 			return errors.ErrUnsupported
 		}
 		return err
-	}, want: each{"": "<nil>", "net/http h2": errors.ErrUnsupported.Error(), "toy": errors.ErrUnsupported.Error(),
+	}, want: each{"": "<nil>", "net/http h2": errors.ErrUnsupported.Error(), "h2": errors.ErrUnsupported.Error(), "toy": errors.ErrUnsupported.Error(),
 		"recorder": gale.ErrNilConnection.Error(), "no exchange": gale.ErrNilConnection.Error()},
-		body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw"}},
+		body: each{"": "", "h1 block": "raw", "h1 event": "raw", "net/http": "raw", "net/http h2": ""}},
 	{method: "LimitRequestBody", call: func(ctx *gale.RequestCtx) any {
 		ctx.LimitRequestBody(2)
 		_, err := readBody(ctx)
@@ -329,6 +337,64 @@ func TestEveryBringer(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryBringerChooses proves that every exchange sends the same response where it isn't what the
+// handler has made last.
+func TestEveryBringerChooses(t *testing.T) {
+	unreadable := func(ctx *gale.RequestCtx) {
+		ctx.SetBodyStream(io.MultiReader(strings.NewReader("part"), badReader{}), -1)
+		ctx.Response.Body()
+	}
+	refine := func(ctx *gale.RequestCtx) {
+		ctx.BeforeSend(func(ctx *gale.RequestCtx) { ctx.SetStatusCode(ctx.Response.StatusCode() + 1) })
+	}
+	for _, row := range []struct {
+		name   string
+		h      gale.RequestHandler
+		status int
+		body   string
+		other  string // of exchanges that refuse Hijack by a 501
+	}{
+		{"BeforeSend", func(ctx *gale.RequestCtx) { refine(ctx); ctx.SetBodyString("text") }, 201, "text", ""},
+		{"BeforeSend after TimeoutError", func(ctx *gale.RequestCtx) { refine(ctx); ctx.TimeoutError("late") }, 409, "late", ""},
+		{"BeforeSend after Detach", func(ctx *gale.RequestCtx) { refine(ctx); ctx.SetBodyString("text"); ctx.Detach() }, 201, "text", ""},
+		{"TimeoutError after Hijack", func(ctx *gale.RequestCtx) { ctx.Hijack(func(net.Conn) {}); ctx.TimeoutError("late") }, 408, "late", ""},
+		{"a body that can't be read", unreadable, 500, "Internal Server Error", ""},
+		{"a silent handover of it", func(ctx *gale.RequestCtx) {
+			unreadable(ctx)
+			ctx.HijackSetNoResponse(true)
+			ctx.Hijack(func(c net.Conn) { io.WriteString(c, rawAnswer) })
+		}, 500, "Internal Server Error", "Not Implemented"},
+		{"a handover that BeforeSend refuses", func(ctx *gale.RequestCtx) {
+			ctx.Hijack(func(net.Conn) {})
+			ctx.BeforeSend(func(ctx *gale.RequestCtx) { ctx.Error("no", 403) })
+		}, 403, "no", ""},
+	} {
+		for _, b := range bringers {
+			if b.name == "no exchange" {
+				continue // nothing is sent
+			}
+			t.Run(row.name+"/"+b.name, func(t *testing.T) {
+				a := b.serve(t, func(ctx *gale.RequestCtx) {
+					readBody(ctx) // a client that is still sending the body may miss the answer
+					row.h(ctx)
+				})
+				status, body := row.status, row.body
+				if row.other != "" && (b.name == "toy" || strings.HasPrefix(b.name, "h2")) {
+					status, body = 501, row.other
+				}
+				if a.status != status || a.body != body {
+					t.Errorf("the answer is %d %q, want %d %q", a.status, a.body, status, body)
+				}
+			})
+		}
+	}
+}
+
+// badReader is a stream that can't be read.
+type badReader struct{}
+
+func (badReader) Read([]byte) (int, error) { return 0, errors.New("of the test") }
 
 // TestEveryBringerEnds proves that Done is open while the handler runs and closed when it
 // has returned, also for a context that is left to other goroutines.
