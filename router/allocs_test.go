@@ -18,6 +18,7 @@ func TestAllocs(t *testing.T) {
 		length += len(ctx.PeekPathValue("a")) + len(ctx.PeekPathValue("b")) + len(ctx.Pattern())
 	}
 	r.GET("/{$}", h)
+	r.GET("/number/{n}", func(ctx *gale.RequestCtx) { n, _ := router.Number[int](ctx, "n"); length += n })
 	r.GET("/a/{a}/{b}", h)
 	r.GET("/f/{a...}", h)
 	r.GET("/{a}.json", h)
@@ -31,7 +32,7 @@ func TestAllocs(t *testing.T) {
 	r.Mount("/deep/{a}", between.Handler())
 	serve := r.Handler()
 	for target, want := range map[string]float64{
-		"/": 0, "/a/1/2?x": 0, "/f/a/b/c.txt": 0, "/x.json": 0, "/m/x/y": 0, "/a/1%20/%2F": 0, "/f/%41/b": 0,
+		"/": 0, "/number/1234567": 0, "/a/1/2?x": 0, "/f/a/b/c.txt": 0, "/x.json": 0, "/m/x/y": 0, "/a/1%20/%2F": 0, "/f/%41/b": 0,
 		"/n/1/2": 0, "/deep/1/in/2": 0,
 	} {
 		ctx := request("GET", "example.com", target)

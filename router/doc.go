@@ -28,6 +28,9 @@
 // as "/{name}.json" and "/v{version}/x": what is captured is not empty. A label of a host may be a
 // wildcard: "{tenant}.example.com/". Hosts are compared without port and in lower case.
 //
+// A pattern doesn't say that a value must be a number: Number answers 404 to one that isn't. So two patterns
+// never differ in that alone.
+//
 // If several patterns match a request, the most specific one wins. A pattern is more specific than another
 // one if that matches all requests that it matches, and more. A host decides first: a pattern with a host
 // wins over one without, and one with a more specific host over the other. The order of registration
