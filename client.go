@@ -148,7 +148,9 @@ type Client struct {
 	// ExpectContinueTimeout is how long a request with `Expect: 100-continue` waits
 	// for an answer before it sends its body anyway (RFC 9110 section 10.1.1). 0
 	// means [DefaultExpectContinueTimeout]; if it is negative, the request doesn't
-	// wait.
+	// wait. If a final response comes instead, the body isn't sent, unless the status is
+	// 2xx and the response is a stream whose end hasn't come: then the server may still
+	// read the body.
 	ExpectContinueTimeout time.Duration
 
 	// MaxResponseBodySize is the maximum size in bytes of a response body; for a

@@ -144,8 +144,8 @@ type Proxy struct {
 	// ResponseHeaderTimeout limits the time from the end of a request to the head
 	// of the response.
 	ResponseHeaderTimeout time.Duration
-	// BodyIdleTimeout is how long an upstream may send no bytes of a body, or
-	// accept none. For clients the limit is Server.ReadStallTimeout.
+	// BodyIdleTimeout is how long an upstream may send no bytes of a body, or, before
+	// it answers, accept none. For clients the limit is Server.ReadStallTimeout.
 	BodyIdleTimeout time.Duration
 	// UpgradeIdleTimeout is how long an upgraded connection stays open while
 	// neither side sends anything.

@@ -156,7 +156,7 @@ var headClients = []headClient{
 		return askNetHTTP(&http.Client{Transport: adaptor.NewRoundTripper(&gale.Client{Dial: u.dial})}, "http://a/", "")
 	}, taken},
 	{"reverse", false, openReverse(""), taken},
-	{"reverse, body", false, openReverse("body"), taken}, // over reverse's own exchange
+	{"reverse, body", false, openReverse("body"), taken}, // with an upload
 }
 
 func openHost(set func(c *gale.HostClient)) func(*testing.T, *headUpstream) func(string) (string, error) {
