@@ -126,6 +126,8 @@ func (req *Request) routeTarget() []byte {
 	switch {
 	case req.uriBad, req.Header.IsConnect() && !bytes.HasPrefix(path, slash):
 		return nil
+	case len(path) == 0: // "/", by RFC 9110 4.2.3
+		return slash
 	case bytes.IndexByte(path, '?') >= 0: // after SetPath
 		return bytes.ReplaceAll(path, []byte{'?'}, []byte("%3F"))
 	}

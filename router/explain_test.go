@@ -11,9 +11,11 @@ import (
 	"github.com/galehttp/gale/tests/harness/gate"
 )
 
-var affixParts = []string{"a", "ab", "abc", "{#}", "a{#}", "{#}c", "a{#}c", "ab{#}", "{#}bc", "{#}.x", "{#}%2Fx", "%2F{#}"}
+var affixParts = []string{"a", "ab", "abc", "{#}", "a{#}", "{#}c", "a{#}c", "ab{#}", "{#}bc", "{#}.x", "{#}%2Fx", "%2F{#}",
+	"{#}C", "{#}F", "{#}3", "{#}5", "{#}2F", "{#}5C", "{#}23", "{#}25", "{#}0", "{#}00", "%25{#}25"}
 var affixHosts = []string{"", "", "h.i", "{#}.i", "h.{#}", "{#}.{#}", "{#}.j"}
-var affixPaths = []string{"a", "ab", "abc", "abbc", "ac", "c", "bc", "b.x", ".x", "a%2Fx", "%2Fx", "%2fab%63", ""}
+var affixPaths = []string{"a", "ab", "abc", "abbc", "ac", "c", "bc", "b.x", ".x", "a%2Fx", "%2Fx", "%2fab%63", "",
+	"%2F", "a%2f", "%5C", "100%25", "%23", "a%3Fx", "%00", "%2525", "%252F", "a2F", "100", "5", "%2"}
 
 // explainSeed compares the tree with Explain, which looks at all routes one by one, for patterns that
 // http.ServeMux doesn't have.

@@ -539,6 +539,46 @@ func TestSetPathValue(t *testing.T) {
 	}
 }
 
+// TestSuffixInEscape proves that no suffix matches the inside of an escape.
+func TestSuffixInEscape(t *testing.T) {
+	r := router.New()
+	for _, p := range []string{"/{x}2F", "/{x}5", "/{x}F", "/{x}"} {
+		r.GET(p, show("x"))
+	}
+	for target, want := range map[string]string{
+		"/%2F": `200 /{x} /%2F x="/"`, "/%2f": `200 /{x} /%2F x="/"`, "/100%25": `200 /{x} /100% x="100%"`, "/a%2F": `200 /{x} /a%2F x="a/"`,
+		"/%255": `200 /{x}5 /%5 x="%"`, "/%252F": `200 /{x}2F /%252F x="%"`, "/%2FF": `200 /{x}F /%2FF x="/"`, "/%2F2F": `200 /{x}2F /%2F2F x="/"`,
+	} {
+		if got := answer(serve(r, "GET", target)); got != want {
+			t.Errorf("%s: got %s, want %s", target, got, want)
+		}
+	}
+}
+
+// TestEmptyPath proves that an empty path of an absolute form is "/", and that a target without a path is not.
+func TestEmptyPath(t *testing.T) {
+	r := router.New()
+	r.NoOPTIONS = true
+	r.Any("/", show())
+	inner := router.New()
+	inner.GET("/{$}", show())
+	r.Handle("in.example/", inner.Handler())
+	for _, row := range []struct{ method, target, want string }{
+		{"GET", "http://example.com?q", "200 / /"}, {"GET", "http://example.com", "200 / /"}, {"POST", "http://example.com:80?a/b", "200 / /"},
+		{"GET", "http://in.example?q", "200 /{$} /"}, {"GET", "http://example.com/?q", "200 / /"},
+		{"OPTIONS", "*", "404 Not Found"}, {"CONNECT", "example.com:80", "404 Not Found"}, {"CONNECT", "example.com", "404 Not Found"},
+	} {
+		if got := answer(serve(r, row.method, row.target)); got != row.want {
+			t.Errorf("%s %s: got %s, want %s", row.method, row.target, got, row.want)
+		}
+	}
+	ctx := request("GET", "example.com", "http://example.com?q")
+	ctx.URI() // is parsed now
+	if r.Handler()(ctx); answer(ctx) != "200 / /" {
+		t.Error("with a URI that was parsed:", answer(ctx))
+	}
+}
+
 // TestConnect proves which routes a CONNECT gets that opens a WebSocket over HTTP/2.
 func TestConnect(t *testing.T) {
 	r := router.New()
@@ -556,7 +596,32 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", target, answer(ctx), want)
 		}
 	}
-	ctx := request("CONNECT", "example.com", "/get")
+	r = router.New()
+	r.Any("/", show())
+	r.GET("/ws", show())
+	r.GET("/ws/{x}", show())
+	r.Any("/ws/{y}", func(ctx *gale.RequestCtx) { ctx.WriteString("any " + ctx.PathValue("y")) })
+	r.Any("/same/", func(ctx *gale.RequestCtx) { ctx.WriteString("any") })
+	r.GET("/same/{y...}", show())
+	r.GET("/c/{x}", show())
+	r.CONNECT("/c/", func(ctx *gale.RequestCtx) { ctx.WriteString("connect") })
+	r.Any("h.i/x/", show())
+	r.GET("h.i/x/y", show())
+	for target, want := range map[string]string{
+		"/ws": "200 /ws /ws", "/ws/1": "200 any 1", "/none": "200 / /none", "/same/z": "200 any", "/c/1": "200 connect",
+		"http://h.i/x/y": "200 h.i/x/y /x/y", "http://h.i/x/z": "200 h.i/x/ /x/z", "http://h.i/ws": "200 /ws /ws",
+	} {
+		ctx := request("CONNECT", "example.com", strings.TrimPrefix(target, "http://h.i"))
+		if strings.HasPrefix(target, "http:") {
+			ctx.Request.Header.SetHost("h.i")
+		}
+		ctx.Request.SetConnectProtocol("websocket")
+		if r.Handler()(ctx); answer(ctx) != want {
+			t.Errorf("with less specific routes for all methods, %s: got %q, want %q", target, answer(ctx), want)
+		}
+	}
+	r = oneRoute("GET")
+	ctx := request("CONNECT", "example.com", "/x")
 	if r.Handler()(ctx); ctx.Response.StatusCode() != 405 {
 		t.Error("another CONNECT gets a GET route:", answer(ctx))
 	}

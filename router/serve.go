@@ -268,7 +268,23 @@ func (q *query) find(path []byte) bool {
 // findIn is find for one host.
 func (q *query) findIn(s *site) bool {
 	q.site = s
-	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet])
+	if q.webSocket {
+		return q.findWebSocket(s)
+	}
+	return q.findWith(s.tree(q.id, q.method))
+}
+
+// findWebSocket is findIn for a CONNECT that opens a WebSocket: a route for CONNECT comes first, then the more
+// specific of those for GET and without a method.
+func (q *query) findWebSocket(s *site) bool {
+	if q.findWith(s.known[msg.MethodConnect]) && q.route.method != "" {
+		return true
+	}
+	found := q.findWith(s.known[msg.MethodGet])
+	if found && q.route.same != nil {
+		q.route = q.route.same // for all methods
+	}
+	return found
 }
 
 // findWith is find in one tree, which may be nil.

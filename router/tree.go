@@ -84,16 +84,23 @@ func (b *branch) add(path []segment, r *Route) {
 			text = text[:0]
 		case rest:
 			b = b.static(string(text))
-			if b.rest == nil {
-				b.rest = r
-			}
+			b.rest = first(b.rest, r)
 			return
 		}
 	}
 	b = b.static(string(text))
-	if b.leaf == nil {
-		b.leaf = r
+	b.leaf = first(b.leaf, r)
+}
+
+// first returns old, the route of a path, or r if there is none.
+func first(old, r *Route) *Route {
+	if old == nil {
+		return r
 	}
+	if r.method == "" {
+		old.same = r
+	}
+	return old
 }
 
 // static returns the branch below b at text, and makes it if there is none.
@@ -443,10 +450,11 @@ func (t *tree) findSuffixed(ends []suffixed, at int, f *search) bool {
 	end, odd := f.segmentEnd(at, word(f.path, at, f.tail))
 	for _, s := range ends {
 		next := &t.nodes[s.node]
-		if end-at <= len(s.suffix) || string(f.path[end-len(s.suffix):end]) != s.suffix || !f.goesOn(next, end) {
+		from := end - len(s.suffix)
+		if from <= at || string(f.path[from:end]) != s.suffix || inEscape(f.path[at:from]) || !f.goesOn(next, end) {
 			continue
 		}
-		f.values[count] = door.Span{From: uint32(at), End: uint32(end - len(s.suffix))}
+		f.values[count] = door.Span{From: uint32(at), End: uint32(from)}
 		f.n, f.odd = count+1, was || odd
 		if t.find(next, end+int(next.size), f) {
 			return true
@@ -454,6 +462,12 @@ func (t *tree) findSuffixed(ends []suffixed, at int, f *search) bool {
 	}
 	f.odd = was
 	return false
+}
+
+// inEscape reports whether value, which isn't empty, ends inside of an escape of a canonical path.
+func inEscape(value []byte) bool {
+	n := len(value)
+	return value[n-1] == '%' || n > 1 && value[n-2] == '%'
 }
 
 // end ends the search in a rest.
