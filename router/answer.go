@@ -132,7 +132,7 @@ func (t *table) complete(methods []string) []string {
 func (t *table) allowed(ctx *gale.RequestCtx, path []byte) (methods []string) {
 	q := t.query(ctx, make([]door.Span, t.max))
 	q.path = path
-	for _, s := range t.sites(q.host) {
+	for _, s := range t.sitesOf(q.host) {
 		for _, m := range s.named {
 			if q.findWith(m.tree) {
 				methods = append(methods, m.method)
@@ -153,27 +153,18 @@ func (t *table) query(ctx *gale.RequestCtx, values []door.Span) query {
 	return q
 }
 
-// sites returns the sites of a host, the narrower ones first.
-func (t *table) sites(host string) (sites []*site) {
+// sitesOf returns the sites of a host, the narrower ones first.
+func (t *table) sitesOf(host string) (sites []*site) {
 	if s := t.named[host]; s != nil {
 		sites = append(sites, s)
 	}
-	for _, s := range t.wild {
-		if hostMatches(s.host, host) {
-			sites = append(sites, s)
-		}
-	}
-	return append(sites, &t.any)
+	return append(t.wild.find(sites, host), &t.any)
 }
 
 // methods returns the methods that routes of t name. A route without a method has those of RFC 9110 and
 // RFC 10008 that ask for an answer.
 func (t *table) methods() (methods []string) {
-	sites := append([]*site{&t.any}, t.wild...)
-	for _, s := range t.named {
-		sites = append(sites, s)
-	}
-	for _, s := range sites {
+	for _, s := range t.sites {
 		for _, m := range s.named {
 			methods = append(methods, m.method)
 		}

@@ -1,19 +1,22 @@
 package router
 
-import "slices"
+import (
+	"slices"
+	"sort"
+	"strings"
+)
 
 // index finds, among the patterns of a router, those that a new one may conflict with, without a look
 // at all of them.
 type index struct {
 	patterns []*pattern
 	hosts    map[string]*hostIndex
-	wild     []*hostIndex            // hosts with captures
-	tops     map[string][]*hostIndex // the same by their last labels, "" for a capture
-	names    map[string][]string     // what pattern.names has returned, by that with commas
+	wild     map[int]*shelf      // hosts with captures, as paths, by how many labels they have
+	names    map[string][]string // what pattern.names has returned, by that with commas
 }
 
 func newIndex() *index {
-	return &index{hosts: map[string]*hostIndex{}, tops: map[string][]*hostIndex{}, names: map[string][]string{}}
+	return &index{hosts: map[string]*hostIndex{}, wild: map[int]*shelf{}, names: map[string][]string{}}
 }
 
 // namesOf is p.names. Patterns with the same names share them.
@@ -50,11 +53,22 @@ type hostIndex struct {
 type shelf struct {
 	patterns []*pattern
 	by       map[place][]*pattern
-	literals [][]*pattern // by position
-	captures [][]*pattern // by position
-	noPrefix [][]*pattern // the captures without a prefix
-	noSuffix [][]*pattern // those without a suffix
-	rests    [][]*pattern // by position
+	at       []position
+}
+
+// position has the patterns of a shelf by what stands at one position.
+type position struct {
+	literals, captures, rests []*pattern
+	noPrefix, noSuffix        []*pattern // of the captures
+	// Literals by their texts, and captures by their prefixes or, in ends, suffixes. Those in ends are
+	// reversed. Both are nil until they are looked at.
+	starts, ends *sorted
+}
+
+// sorted has patterns in the order of their texts.
+type sorted struct {
+	texts    []string
+	patterns []*pattern
 }
 
 // place is a text at a position of a path.
@@ -67,14 +81,12 @@ type place struct {
 // What the text of a place is.
 const (
 	wholeText  uint8 = iota // a literal
-	someSuffix              // what the suffix of a capture ends with: at most maxEnd bytes
 	thisSuffix              // the suffix of a capture
-	somePrefix              // what its prefix begins with
 	thisPrefix
 )
 
-// maxEnd is how many bytes of a suffix or prefix patterns are looked up by.
-const maxEnd = 16
+// few is how many patterns are compared sooner than others are looked for.
+const few = 16
 
 // add returns a pattern that p conflicts with, or keeps p and returns nil.
 func (x *index) add(p *pattern) *pattern {
@@ -105,20 +117,24 @@ func (x *index) add(p *pattern) *pattern {
 
 func (x *index) addHost(p *pattern) *hostIndex {
 	h := &hostIndex{host: p.host, methods: map[string]*shelf{}}
-	if literals(p.host) < len(p.host) {
-		top := h.host[len(h.host)-1].text
-		others := slices.Concat(x.tops[top], x.tops[""])
-		if top == "" {
-			others = x.wild
-		}
-		for _, w := range others {
-			if compareHosts(h.host, w.host) == overlapping {
+	x.hosts[p.hostText] = h
+	if literals(p.host) == len(p.host) {
+		return h
+	}
+	s := x.wild[len(p.host)]
+	if s == nil {
+		s = &shelf{}
+		x.wild[len(p.host)] = s
+	}
+	as := &pattern{path: p.host, hostText: p.hostText}
+	for _, list := range s.near(as) {
+		for _, other := range list {
+			if w := x.hosts[other.hostText]; compareHosts(h.host, w.host) == overlapping {
 				h.crossed, w.crossed = append(h.crossed, w), append(w.crossed, h)
 			}
 		}
-		x.wild, x.tops[top] = append(x.wild, h), append(x.tops[top], h)
 	}
-	x.hosts[p.hostText] = h
+	s.put(as)
 	return h
 }
 
@@ -156,90 +172,156 @@ func (s *shelf) put(p *pattern) {
 	}
 	s.patterns = append(s.patterns, p)
 	for i := range p.path {
-		seg := &p.path[i]
+		if i == len(s.at) {
+			s.at = append(s.at, position{})
+		}
+		at, seg := &s.at[i], &p.path[i]
 		switch seg.kind {
 		case literal:
-			s.literals = putAt(s.literals, i, p)
+			at.literals = append(at.literals, p)
 			s.putBy(place{i, wholeText, seg.text}, p)
 		case capture:
-			s.captures = putAt(s.captures, i, p)
+			at.captures = append(at.captures, p)
 			if seg.suffix == "" {
-				s.noSuffix = putAt(s.noSuffix, i, p)
+				at.noSuffix = append(at.noSuffix, p)
 			} else {
 				s.putBy(place{i, thisSuffix, seg.suffix}, p)
 			}
 			if seg.text == "" {
-				s.noPrefix = putAt(s.noPrefix, i, p)
+				at.noPrefix = append(at.noPrefix, p)
 			} else {
 				s.putBy(place{i, thisPrefix, seg.text}, p)
 			}
-			for n := 1; n <= min(len(seg.suffix), maxEnd); n++ {
-				s.putBy(place{i, someSuffix, seg.suffix[len(seg.suffix)-n:]}, p)
-			}
-			for n := 1; n <= min(len(seg.text), maxEnd); n++ {
-				s.putBy(place{i, somePrefix, seg.text[:n]}, p)
-			}
 		case rest:
-			s.rests = putAt(s.rests, i, p)
+			at.rests = append(at.rests, p)
+			continue
+		}
+		if at.starts != nil {
+			at.sort(i, p)
 		}
 	}
 }
 
 func (s *shelf) putBy(at place, p *pattern) { s.by[at] = append(s.by[at], p) }
 
-func putAt(list [][]*pattern, i int, p *pattern) [][]*pattern {
-	for len(list) <= i {
-		list = append(list, nil)
+// sort adds p to starts and ends of the position i.
+func (at *position) sort(i int, p *pattern) {
+	seg := &p.path[i]
+	at.starts.put(seg.text, p)
+	if seg.kind == literal {
+		at.ends.put(reversed(seg.text), p)
+	} else {
+		at.ends.put(reversed(seg.suffix), p)
 	}
-	list[i] = append(list[i], p)
-	return list
+}
+
+func (s *sorted) put(text string, p *pattern) {
+	i, _ := slices.BinarySearch(s.texts, text)
+	s.texts, s.patterns = slices.Insert(s.texts, i, text), slices.Insert(s.patterns, i, p)
+}
+
+// with returns the patterns whose texts begin with prefix.
+func (s *sorted) with(prefix string) []*pattern {
+	from, _ := slices.BinarySearch(s.texts, prefix)
+	n := sort.Search(len(s.texts)-from, func(i int) bool { return !strings.HasPrefix(s.texts[from+i], prefix) })
+	return s.patterns[from : from+n]
+}
+
+func reversed(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
 }
 
 // conflict returns a pattern of s that conflicts with p, or nil.
 func (s *shelf) conflict(p *pattern) *pattern {
-	best, fewest, rests := [][]*pattern{s.patterns}, len(s.patterns), 0
-	for i := range p.path {
-		if i < len(s.rests) {
-			rests += len(s.rests[i])
-		}
-		seg := &p.path[i]
-		var ways [2][][]*pattern
-		switch {
-		case seg.kind == literal:
-			ways[0] = [][]*pattern{s.by[place{i, wholeText, seg.text}], in(s.captures, i)}
-		case seg.kind == capture && fewest > maxEnd:
-			ways = s.affixes(i, seg)
-		}
-		for _, lists := range ways {
-			if n := rests + total(lists); lists != nil && n < fewest {
-				best, fewest = append(lists, s.rests[:min(i+1, len(s.rests))]...), n
+	for _, list := range s.near(p) {
+		for _, old := range list {
+			if r := compare(p, old); r == equal || r == overlapping {
+				return old
 			}
-		}
-	}
-	for _, list := range best {
-		if old := firstConflict(list, p); old != nil {
-			return old
 		}
 	}
 	return nil
 }
 
-// affixes returns, twice, lists with all patterns that agree with a capture at a position: found by its
-// suffix and by its prefix. One is nil where there is none.
-func (s *shelf) affixes(i int, seg *segment) (ways [2][][]*pattern) {
-	if n := len(seg.suffix); n > 0 {
-		ways[0] = [][]*pattern{in(s.literals, i), in(s.noSuffix, i), s.by[place{i, someSuffix, seg.suffix[n-min(n, maxEnd):]}]}
-		for from := 1; from < n; from++ {
-			ways[0] = appendList(ways[0], s.by[place{i, thisSuffix, seg.suffix[from:]}])
+// near returns lists with all patterns of s that match a path that p matches, and as few others as can be
+// found quickly.
+func (s *shelf) near(p *pattern) [][]*pattern {
+	best, fewest := [][]*pattern{s.patterns}, len(s.patterns)
+	var rests [][]*pattern
+	for i := range p.path[:min(len(p.path), len(s.at))] {
+		at, seg := &s.at[i], &p.path[i]
+		if at.rests != nil {
+			rests = append(rests, at.rests)
+		}
+		take := func(lists [][]*pattern) {
+			if n := total(rests) + total(lists); lists != nil && n < fewest {
+				best, fewest = slices.Concat(lists, rests), n
+			}
+		}
+		many := seg.kind == capture
+		if seg.kind == literal {
+			take([][]*pattern{s.by[place{i, wholeText, seg.text}], at.captures})
+			many = len(at.captures) > few
+		}
+		if many && fewest > few {
+			take(s.bySuffix(i, seg))
+			take(s.byPrefix(i, seg))
 		}
 	}
-	if n := len(seg.text); n > 0 {
-		ways[1] = [][]*pattern{in(s.literals, i), in(s.noPrefix, i), s.by[place{i, somePrefix, seg.text[:min(n, maxEnd)]}]}
-		for end := 1; end < n; end++ {
-			ways[1] = appendList(ways[1], s.by[place{i, thisPrefix, seg.text[:end]}])
+	return best
+}
+
+// bySuffix returns lists with all patterns that agree at the position i with the end of a segment, nil if
+// it is a capture without a suffix.
+func (s *shelf) bySuffix(i int, seg *segment) [][]*pattern {
+	text, longer := seg.suffix, []*pattern(nil)
+	switch {
+	case seg.kind == literal:
+		text, longer = seg.text, s.by[place{i, wholeText, seg.text}]
+	case text == "":
+		return nil
+	default:
+		longer = s.sorted(i).ends.with(reversed(text))
+	}
+	lists := [][]*pattern{longer, s.at[i].noSuffix}
+	for from := 1; from < len(text); from++ {
+		lists = appendList(lists, s.by[place{i, thisSuffix, text[from:]}])
+	}
+	return lists
+}
+
+// byPrefix is bySuffix for the beginning of a segment.
+func (s *shelf) byPrefix(i int, seg *segment) [][]*pattern {
+	text, longer := seg.text, []*pattern(nil)
+	switch {
+	case seg.kind == literal:
+		longer = s.by[place{i, wholeText, text}]
+	case text == "":
+		return nil
+	default:
+		longer = s.sorted(i).starts.with(text)
+	}
+	lists := [][]*pattern{longer, s.at[i].noPrefix}
+	for end := 1; end < len(text); end++ {
+		lists = appendList(lists, s.by[place{i, thisPrefix, text[:end]}])
+	}
+	return lists
+}
+
+// sorted returns a position with starts and ends.
+func (s *shelf) sorted(i int) *position {
+	at := &s.at[i]
+	if at.starts == nil {
+		at.starts, at.ends = &sorted{}, &sorted{}
+		for _, list := range [][]*pattern{at.literals, at.captures} {
+			for _, p := range list {
+				at.sort(i, p)
+			}
 		}
 	}
-	return ways
+	return at
 }
 
 func appendList(lists [][]*pattern, list []*pattern) [][]*pattern {
@@ -249,26 +331,9 @@ func appendList(lists [][]*pattern, list []*pattern) [][]*pattern {
 	return append(lists, list)
 }
 
-func in(lists [][]*pattern, i int) []*pattern {
-	if i < len(lists) {
-		return lists[i]
-	}
-	return nil
-}
-
 func total(lists [][]*pattern) (n int) {
 	for _, list := range lists {
 		n += len(list)
 	}
 	return n
-}
-
-// firstConflict returns a pattern of list that matches something that p matches, where neither is narrower.
-func firstConflict(list []*pattern, p *pattern) *pattern {
-	for _, old := range list {
-		if r := compare(p, old); r == equal || r == overlapping {
-			return old
-		}
-	}
-	return nil
 }

@@ -34,6 +34,11 @@ func TestLarge(t *testing.T) {
 		"prefixes":      func(i int) string { return fmt.Sprintf("/v%d{x}y", i*10000) },
 		"rests":         half("/a%d/{x...}", "/b/a%d/"),
 		"hosts":         half("{x}.h%d/a", "h%d.{x}.i/{y}"),
+		"long suffixes": func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
+		"long prefixes": func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
+		"texts":         half("/generated-%05d", "/{x}.generated-%05d.gz"),
+		"other texts":   half("/generated-%05d-{x}", "/generated/%05d"),
+		"tenants":       func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
 		"methods":       half("M%d /a", "GET /%d/{x}"),
 	} {
 		r := router.New()

@@ -1,9 +1,6 @@
 package router
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // relation is how what a pattern matches relates to what another one matches.
 type relation uint8
@@ -193,11 +190,6 @@ func appendCommon(out []byte, a, b *segment) []byte {
 		suffix = b.suffix
 	}
 	return escapePath(out, appendCanonical(nil, prefix+"x"+suffix))
-}
-
-// sortHosts puts hosts that others are wider than before these.
-func sortHosts(sites []*site) {
-	slices.SortStableFunc(sites, func(a, b *site) int { return literals(b.host) - literals(a.host) })
 }
 
 func literals(host []segment) (n int) {

@@ -17,7 +17,8 @@ type table struct {
 	router   *Router
 	any      site             // routes of all hosts
 	named    map[string]*site // those of hosts without wildcards, nil for none
-	wild     []*site          // those of hosts with wildcards, the narrower ones first
+	wild     *hostNode        // those of hosts with wildcards, nil for none
+	sites    []*site          // all of them
 	hosts    bool             // there are such routes
 	max      int              // how many values a route may have
 	slashes  int              // how many routes match a slash at the end of a path and nothing after it
@@ -72,6 +73,7 @@ func newTable(r *Router) *table {
 	for _, text := range order {
 		patterns := hosts[text]
 		s := newSite(patterns, !r.NoHEAD)
+		t.sites = append(t.sites, s)
 		switch {
 		case text == "":
 			t.any = *s
@@ -81,10 +83,12 @@ func newTable(r *Router) *table {
 			}
 			t.named[text] = s
 		default:
-			t.wild = append(t.wild, s)
+			if t.wild == nil {
+				t.wild = &hostNode{}
+			}
+			t.wild.add(s)
 		}
 	}
-	sortHosts(t.wild)
 	t.hosts = t.named != nil || t.wild != nil
 	t.fallback = r.chain(t.answer)
 	return t
@@ -256,8 +260,9 @@ func (q *query) find(path []byte) bool {
 		if s := q.named[q.host]; s != nil && q.findIn(s) {
 			return true
 		}
-		for _, s := range q.wild {
-			if hostMatches(s.host, q.host) && q.findIn(s) {
+		var room [8]*site
+		for _, s := range q.wild.find(room[:0], q.host) {
+			if q.findIn(s) {
 				return true
 			}
 		}
@@ -328,6 +333,59 @@ func (q *query) decode(m *door.Route) {
 		m.Text = decode(m.Text, m.Bytes(v))
 		m.Values[i] = door.Span{From: from, End: uint32(len(m.Text))}
 	}
+}
+
+// hostNode finds the hosts with wildcards by their labels, from the last one to the first.
+type hostNode struct {
+	labels map[string]*hostNode
+	any    *hostNode // for any label, or nil
+	site   *site     // of the host that ends here, or nil
+}
+
+func (n *hostNode) add(s *site) {
+	for i := len(s.host) - 1; i >= 0; i-- {
+		next := n.any
+		if s.host[i].kind == literal {
+			next = n.labels[s.host[i].text]
+		}
+		if next == nil {
+			next = &hostNode{}
+			switch {
+			case s.host[i].kind == capture:
+				n.any = next
+			case n.labels == nil:
+				n.labels = map[string]*hostNode{}
+				fallthrough
+			default:
+				n.labels[s.host[i].text] = next
+			}
+		}
+		n = next
+	}
+	n.site = s
+}
+
+// find appends the sites below n, which may be nil, of the hosts that match host. Of two hosts the
+// narrower one comes first.
+func (n *hostNode) find(list []*site, host string) []*site {
+	if n == nil {
+		return list
+	}
+	dot := strings.LastIndexByte(host, '.')
+	label := host[dot+1:]
+	if label == "" {
+		return list
+	}
+	for _, next := range [...]*hostNode{n.labels[label], n.any} {
+		switch {
+		case next == nil:
+		case dot >= 0:
+			list = next.find(list, host[:dot])
+		case next.site != nil:
+			list = append(list, next.site)
+		}
+	}
+	return list
 }
 
 // hostOf returns the host of a request without its port, in lower case.

@@ -1,0 +1,66 @@
+package router
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestFewAreCompared proves that a new pattern is compared with few others, also where thousands share long
+// texts with it.
+func TestFewAreCompared(t *testing.T) {
+	const n = 2000
+	half := func(a, b string) func(i int) string {
+		return func(i int) string { return fmt.Sprintf([...]string{a, b}[2*i/n], i) }
+	}
+	for name, text := range map[string]func(i int) string{
+		"long suffixes":      func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
+		"long prefixes":      func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
+		"hosts":              func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
+		"literals, suffixes": half("/generated-%05d", "/{x}.generated-%05d.gz"),
+		"suffixes, literals": half("/{x}.generated-%05d.gz", "/generated-%05d"),
+		"prefixes, literals": half("/generated-%05d-{x}", "/generated/%05d"),
+	} {
+		x, compared := newIndex(), 0
+		for i := range n {
+			p, err := parse(text(i))
+			if err != nil {
+				t.Fatalf("parsing %q: %v", text(i), err)
+			}
+			if h := x.hosts[p.hostText]; h != nil && h.methods[""] != nil {
+				compared += total(h.methods[""].near(p))
+			} else if s := x.wild[len(p.host)]; s != nil {
+				compared += total(s.near(&pattern{path: p.host}))
+			}
+			if old := x.add(p); old != nil {
+				t.Fatalf("%s: %q conflicts", name, text(i))
+			}
+		}
+		if compared > 2*few*n {
+			t.Errorf("%s: %d patterns are compared %d times", name, n, compared)
+		}
+	}
+}
+
+// TestWildHosts proves that hosts are found by their labels, and narrower ones first.
+func TestWildHosts(t *testing.T) {
+	root := &hostNode{}
+	for _, text := range []string{"{a}.{b}.c/", "{a}.b.c/", "a.{b}.c/", "{a}.b.{c}/", "{a}.c/", "{a}.b/", "a.{b}.{c}.d/"} {
+		p, err := parse(text)
+		if err != nil {
+			t.Fatalf("parsing %q: %v", text, err)
+		}
+		root.add(&site{host: p.host, named: []methodTree{{method: p.hostText}}})
+	}
+	for host, want := range map[string]string{
+		"a.b.c": "{}.b.c a.{}.c {}.{}.c {}.b.{} ", "x.b.c": "{}.b.c {}.{}.c {}.b.{} ", "x.y.c": "{}.{}.c ", "x.b.y": "{}.b.{} ", "c": "", "": "", ".c": "",
+		"x.c": "{}.c ", "x..c": "", "x.c.": "", "w.x.y.c": "", "a.x.c.d": "a.{}.{}.d ",
+	} {
+		got := ""
+		for _, s := range root.find(nil, host) {
+			got += s.named[0].method + " "
+		}
+		if got != want {
+			t.Errorf("%q: got %q, want %q", host, got, want)
+		}
+	}
+}
