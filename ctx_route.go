@@ -64,7 +64,6 @@ func (ctx *RequestCtx) pathValue(key any) any {
 func init() {
 	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
 	door.BeginRoute = beginRoute
-	door.RouteTarget = func(ctx any) []byte { return ctx.(*RequestCtx).Request.routeTarget() }
 	door.NoteRoute = func(ctx any) { ctx.(*RequestCtx).noteRoute() }
 	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
 	door.ChangeRoutePath = func(c any, path []byte) door.Saved {
@@ -109,7 +108,7 @@ func beginRoute(c any) (*door.Route, uint8, []byte) {
 	return m, uint8(req.Header.s.MethodID), req.routeTarget()
 }
 
-// routeTarget is door.RouteTarget.
+// routeTarget returns the target of door.BeginRoute.
 func (req *Request) routeTarget() []byte {
 	if !req.uriParsed {
 		target := req.Header.target()

@@ -10,9 +10,11 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// answer answers a request that no route matches.
+// answer answers a request that no route matches. A middleware may have given it another path: what counts is
+// the one for which no route was found.
 func (t *table) answer(ctx *gale.RequestCtx) {
-	m, path := door.RouteOf(ctx), pathOf(door.RouteTarget(ctx))
+	m := door.RouteOf(ctx)
+	path := m.Missed
 	if len(path) == 0 || path[0] != '/' {
 		if t.answersOptions(ctx) && string(ctx.RequestURI()) == "*" {
 			t.options(ctx, t.methods())
@@ -87,7 +89,7 @@ func (t *table) refuse(ctx *gale.RequestCtx, text []byte) {
 		}
 	}
 	switch {
-	case len(methods) == 0:
+	case len(methods) == 0 || slices.Contains(methods, string(ctx.Method())): // a middleware has changed method or host
 		t.notFound(ctx)
 	case t.answersOptions(ctx):
 		t.options(ctx, methods)

@@ -26,7 +26,9 @@
 //
 // Two things are more than http.ServeMux has. A segment may have text before and after its wildcard, such
 // as "/{name}.json" and "/v{version}/x": what is captured is not empty. A label of a host may be a
-// wildcard: "{tenant}.example.com/". Hosts are compared without port and in lower case.
+// wildcard: "{tenant}.example.com/". Hosts are compared without port and in lower case;
+// http.ServeMux tells upper case from lower case. A dot at the end of a host stays: example.com. is another host
+// than example.com.
 //
 // A pattern doesn't say that a value must be a number: Number answers 404 to one that isn't. So two patterns
 // never differ in that alone.
@@ -60,7 +62,12 @@
 //   - Redirects keep the escapes of the path. http.ServeMux encodes them a second time, or decodes %2F.
 //   - A path with bytes that RFC 3986 doesn't allow in one, such as raw UTF-8 or a backslash, is matched
 //     as if they were encoded. net/url decodes all escapes of such a path before http.ServeMux sees it.
-//   - A pattern with an empty segment that isn't the last never matches.
+//   - A pattern with a segment that is "." or "..", or is empty and not the last, never matches. As with
+//     http.ServeMux, it is malformed if it has a method other than CONNECT, and registered if not.
+//   - A pattern is malformed if its host has a port, or if it has two methods, as of r.GET("POST /x"). Such a
+//     pattern never matches in http.ServeMux.
+//   - A target with a host and an empty path, such as http://example.com, is that with the path "/". http.ServeMux
+//     redirects it to "/".
 //   - CONNECT is cleaned and redirected as other methods are.
 //   - OPTIONS is answered: see below. Router.NoOPTIONS switches that off.
 //

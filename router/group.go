@@ -23,7 +23,8 @@ type scope struct {
 }
 
 // Group returns a group of routes, which is inside of the group if it is called for one. prefix is put before the paths of its routes. It may be empty, may
-// have wildcards, and may begin with a host ("{tenant}.example.com/v1") if no group around has a prefix.
+// have wildcards, and may begin with a host ("{tenant}.example.com/v1") if no group around has a prefix. One
+// without a slash at its beginning does so: "v1" is the host v1.
 // A slash at its end counts for nothing. The middlewares run inside of those around.
 func (s *scope) Group(prefix string, middlewares ...Middleware) *Group {
 	prefix = strings.TrimSuffix(prefix, "/")

@@ -218,3 +218,39 @@ func FuzzLikeServeMux(f *testing.F) {
 	}
 	f.Fuzz(compareWithMux)
 }
+
+// TestServeMuxDiffers proves what the documentation of the package says of http.ServeMux.
+func TestServeMuxDiffers(t *testing.T) {
+	for _, row := range []struct{ pattern, host, target, mux, own string }{
+		{"example.com/", "example.com", "http://example.com", "307", "200"},
+		{"example.com/", "example.com", "http://example.com?q", "307", "200"},
+		{"example.com/", "EXAMPLE.com", "/", "404", "200"},
+		{"example.com/", "example.com.", "/", "404", "404"},
+		{"GET /a/../b", "h", "/b", "malformed", "malformed"},
+		{"/a/../b", "h", "/a/../b", "307", "307"},
+		{"example.com:80/", "example.com:80", "/", "404", "malformed"},
+		{"GET POST /x", "h", "/x", "404", "malformed"},
+	} {
+		b := newBoth()
+		refused, refusedToo := b.add(row.pattern)
+		if refused != nil || refusedToo != nil {
+			got := [2]string{}
+			for i, r := range []any{refused, refusedToo} {
+				if r != nil {
+					got[i] = "malformed"
+				}
+			}
+			if got[0] != strings.TrimPrefix(row.mux, "404") || got[1] != row.own {
+				t.Errorf("%q: http.ServeMux: %v, the router: %v", row.pattern, refused, refusedToo)
+			}
+			continue
+		}
+		mux, own := b.ask(t, "GET", row.host, row.target)
+		if got := fmt.Sprint(mux.status); got != row.mux {
+			t.Errorf("%q, %s on %s: http.ServeMux answers %s", row.pattern, row.target, row.host, got)
+		}
+		if got := fmt.Sprint(own.status); got != row.own {
+			t.Errorf("%q, %s on %s: the router answers %s, want %s", row.pattern, row.target, row.host, got, row.own)
+		}
+	}
+}

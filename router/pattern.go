@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
@@ -71,6 +72,9 @@ func parse(text string) (*pattern, error) {
 	if err := p.parseHost(where[:slash], names); err != nil {
 		return nil, err
 	}
+	if p.method != "" && p.method != gale.MethodConnect && !isClean([]byte(where[slash:])) {
+		return nil, wrong(p.from+slash, `a path with an empty segment that isn't the last, or with one that is "." or "..", never matches`)
+	}
 	return p, p.parsePath(where[slash:], p.from+slash, names)
 }
 
@@ -78,6 +82,12 @@ func parse(text string) (*pattern, error) {
 func (p *pattern) parseHost(host string, names *nameSet) error {
 	if host == "" {
 		return nil
+	}
+	if n := strings.IndexAny(host, " \t"); n >= 0 {
+		return wrong(p.from, "%q after the method is no host: is there a method twice?", host)
+	}
+	if strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']') {
+		return wrong(p.from, "the host %q has a port: hosts are compared without it", host)
 	}
 	at, captures := p.from, false
 	labels := strings.Split(strings.ToLower(host), ".")

@@ -88,7 +88,8 @@ func callText(pc uintptr) string {
 var (
 	// ErrNoRoute is wrapped by the error of URL for a name that no route has.
 	ErrNoRoute = errors.New("router: no route has this name")
-	// ErrURLValues is wrapped by the error of URL for values that don't fit the route.
+	// ErrURLValues is wrapped by the error of URL for values that don't fit the route, and for a route
+	// that never matches.
 	ErrURLValues = errors.New("router: the values don't fit the route")
 )
 
@@ -97,8 +98,10 @@ var (
 // r.URL("item", "7") is "/items/7" for "/items/{id}". They are escaped, so that the route captures the
 // same values. Slashes stay in the value of a {name...} only.
 //
-// It is an error if a value is missing or too many, or if a value would make a URL that the route doesn't
-// match: an empty one, one with a part "." or "..", or one that is no label of a host.
+// It is an error if a value is missing or too many, or if the route wouldn't match the URL: for a value that is
+// empty, has a part "." or "..", or is no label of a host, and for a pattern that never matches, such as one that
+// begins with "//". A more specific route may match the URL, too, and then gets the request: URL doesn't check
+// that. "/items/{id}" with the value "new" is "/items/new", also if there is a route with this pattern.
 func (r *Router) URL(name string, values ...string) (string, error) {
 	r.mu.Lock()
 	rt := r.byName[name]
@@ -115,6 +118,9 @@ func (r *Router) URL(name string, values ...string) (string, error) {
 	}
 	if len(values) != wants {
 		return "", fmt.Errorf("%w: %s takes %d, and there are %d", ErrURLValues, rt.text(), wants, len(values))
+	}
+	if p.never() {
+		return "", fmt.Errorf("%w: %s never matches a path", ErrURLValues, rt.text())
 	}
 	out, err := p.appendURL(nil, values)
 	if err != nil {

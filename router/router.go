@@ -37,7 +37,8 @@ type Router struct {
 	// UncleanPath is what happens to a path with an empty segment that isn't the last, or with a segment
 	// that is "." or "..", as it was sent.
 	UncleanPath Way
-	// NoHEAD makes GET routes not match HEAD.
+	// NoHEAD makes GET routes not match HEAD. It may be set after routes are registered, so which patterns
+	// conflict doesn't depend on it: "GET /a/{x}" and "HEAD /{x}/b" do.
 	NoHEAD bool
 	// NoOPTIONS makes OPTIONS an ordinary method. By default the router answers 204 with Allow if no route
 	// matches OPTIONS, and some route matches the path with another method.
@@ -79,7 +80,7 @@ func (r *Router) Handler() gale.RequestHandler {
 		rt := t.match(ctx, m, msg.MethodID(method), target)
 		if rt == nil {
 			if rt = t.matchSlowly(ctx, m, target); rt == nil {
-				m.NotFound()
+				m.NotFound(pathOf(target))
 			}
 		}
 		if rt != nil {

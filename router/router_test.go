@@ -379,9 +379,15 @@ func TestMalformed(t *testing.T) {
 	for pattern, offset := range map[string]int{
 		"": 0, "GET": 0, "a": 0, "GET  x": 5, "M@ /x": 0, "/{": 1, "/a/{}": 3, "/{x}/{x}": 5, "/{$}/a": 1, "/{x...}/a": 1, "/{1x}": 1,
 		"/a{x...}": 1, "/{$}x": 1, "/{x}{y}": 1, "/{x-y}": 1, "/{x:int}": 1, "{h}/": 0, "a.{h/x": 2, "a{h}.b/": 0, "{x}.b/{x}": 6, "/{x}y}": 1,
+		"GET POST /x": 4, "GET POST\t/x": 4, "example.com:80/b": 0, "GET {x}.b:80/b": 4, "[::1]:80/": 0, "GET h/a/../b": 5, "GET /./b": 4, "X //": 2,
 	} {
 		got := message(func() { router.New().Handle(pattern, show()) })
 		if !strings.Contains(got, fmt.Sprintf("parsing %q: at offset %d: ", pattern, offset)) || !strings.Contains(got, "router_test.go:") {
+			t.Errorf("%q: %s", pattern, got)
+		}
+	}
+	for _, pattern := range []string{"/a/../b", "CONNECT /./b", "//", "GET /.../b", "GET /a/%2e/b", "[::1]/", "GET [::1]/a/"} {
+		if got := message(func() { router.New().Handle(pattern, show()) }); got != "<nil>" {
 			t.Errorf("%q: %s", pattern, got)
 		}
 	}
@@ -443,7 +449,7 @@ func TestConflicts(t *testing.T) {
 // TestURL proves that the URL of a route leads to it, with the same values.
 func TestURL(t *testing.T) {
 	r := router.New()
-	for _, p := range []string{"/a/{x}", "/f/{x...}", "/{x}.json/{y}", "/end/{$}", "{x}.example.com/h/{y}", "/mounted/"} {
+	for _, p := range []string{"/a/{x}", "/f/{x...}", "/{x}.json/{y}", "/end/{$}", "{x}.example.com/h/{y}", "/mounted/", "//evil/{x}", "/b/../{x}", "/n//{x...}"} {
 		r.Handle(p, show("x", "y")).Name(p)
 	}
 	for _, row := range []struct {
@@ -455,7 +461,8 @@ func TestURL(t *testing.T) {
 		{"/{x}.json/{y}", []string{"1", "2"}, "/1.json/2"}, {"/end/{$}", nil, "/end/"}, {"{x}.example.com/h/{y}", []string{"t", "1"}, "//t.example.com/h/1"},
 		{"/mounted/", nil, "/mounted/"}, {"/a/{x}", nil, ""}, {"/a/{x}", []string{"1", "2"}, ""}, {"/a/{x}", []string{""}, ""}, {"/a/{x}", []string{".."}, ""},
 		{"/a/{x}", []string{`a\.`}, ""}, {"/f/{x...}", []string{"a//b"}, ""}, {"/f/{x...}", []string{"a/../b"}, ""}, {"{x}.example.com/h/{y}", []string{"a.b", "1"}, ""},
-		{"none", nil, ""},
+		{"none", nil, ""}, {"//evil/{x}", []string{"1"}, ""}, {"/b/../{x}", []string{"1"}, ""}, {"/n//{x...}", []string{"1"}, ""},
+		{"/f/{x...}", []string{"/evil"}, ""},
 	} {
 		got, err := r.URL(row.name, row.values...)
 		if got != row.want || (err == nil) != (row.want != "") {
@@ -536,6 +543,38 @@ func TestSetPathValue(t *testing.T) {
 	})
 	if got := string(serve(r, "GET", "/1/2").Response.Body()); got != `1 again 2 new "" <nil>` {
 		t.Error(got)
+	}
+}
+
+// TestFallbackIsForSearchedPath proves that a router answers for the request that it has looked at, also if a
+// middleware has changed that meanwhile: Allow never has the method of the request.
+func TestFallbackIsForSearchedPath(t *testing.T) {
+	r := router.New()
+	r.Use(func(next gale.RequestHandler) gale.RequestHandler {
+		return func(ctx *gale.RequestCtx) {
+			if ctx.Pattern() == "" && ctx.IsPut() {
+				ctx.Request.Header.SetMethod("GET")
+			}
+			if ctx.Pattern() == "" {
+				ctx.SetPathValue("x", "set")
+				ctx.URI().SetPath("/get")
+			}
+			next(ctx)
+		}
+	})
+	r.GET("/get", show())
+	r.POST("/post", show())
+	inner := router.New()
+	inner.POST("/post", show())
+	r.Mount("/in", inner.Handler())
+	for _, row := range []struct{ method, target, want string }{
+		{"GET", "/post", "405 OPTIONS, POST"}, {"GET", "/none", "404 Not Found"}, {"GET", "/%70ost?x", "405 OPTIONS, POST"},
+		{"OPTIONS", "/post", "204 OPTIONS, POST"}, {"PUT", "/get", "404 Not Found"}, {"GET", "/in/post", "405 OPTIONS, POST"},
+		{"GET", "//post", "307 /post"},
+	} {
+		if got := answer(serve(r, row.method, row.target)); got != row.want {
+			t.Errorf("%s %s: got %s, want %s", row.method, row.target, got, row.want)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type Route struct {
 	Noted  bool        // functions of BeforeSend may look at a copy of the Route, see NoteRoute
 	Text   []byte      // where Values and Others are. It is only appended to while the request lasts
 	Others []NamedSpan // values of the routers around, and those of SetPathValue: before Values
+	Missed []byte      // the path, as it was received, for which a router has found nothing
 
 	next            *Match // of Enter
 	nextBase, start uint32
@@ -83,11 +84,11 @@ const maxKeptText = 4096
 // Reset makes r the zero value, and keeps its memory.
 func (r *Route) Reset() {
 	clear(r.Others)
-	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
+	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
 		*r = Route{}
 		return
 	}
-	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], saved: r.saved[:0]}
+	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0]}
 }
 
 // Value returns the bytes of the value called name. r may be nil.
@@ -186,8 +187,10 @@ func (r *Route) beginWithOthers() {
 // Start returns where in Text the path begins that the router looks at.
 func (r *Route) Start() int { return int(r.start) }
 
-// NotFound says that a router has found nothing.
-func (r *Route) NotFound() { r.Found, r.Text, r.Values = nil, r.Text[:r.start], r.Values[:0] }
+// NotFound says that a router has found nothing for path, which it copies.
+func (r *Route) NotFound(path []byte) {
+	r.Found, r.Text, r.Values, r.Missed = nil, r.Text[:r.start], r.Values[:0], append(r.Missed[:0], path...)
+}
 
 // nest keeps what the router around has found.
 func (r *Route) nest() {
@@ -224,8 +227,9 @@ func (r *Route) Whole() string {
 func (r *Route) CopyTo(dst *Route) {
 	dst.Reset()
 	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
+	missed := append(dst.Missed, r.Missed...)
 	*dst = *r
-	dst.Values, dst.Text, dst.Others, dst.saved = values, text, others, saved
+	dst.Values, dst.Text, dst.Others, dst.Missed, dst.saved = values, text, others, missed, saved
 }
 
 var (
@@ -236,8 +240,6 @@ var (
 	// may follow: nothing for a target that has none, such as "*". From then on RequestCtx.Path keeps %2F
 	// and %5C encoded, and a %25 before 2F and 5C. Package gale sets it.
 	BeginRoute func(ctx any) (r *Route, method uint8, target []byte)
-	// RouteTarget returns the target of BeginRoute, once more.
-	RouteTarget func(ctx any) []byte
 	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
 	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.
 	NoteRoute func(ctx any)

@@ -10,8 +10,9 @@ func TestPooledForgets(t *testing.T) {
 	r := &Route{
 		Used: true, Prefix: "/p", Found: &Match{}, Values: []Span{{1, 2}}, Base: Span{1, 2}, Nested: true, Noted: true,
 		Text: []byte("text"), Others: []NamedSpan{{"name", Span{1, 2}}}, next: &Match{}, nextBase: 1, start: 1, saved: []byte("path"),
+		Missed: []byte("missed"),
 	}
-	if v := reflect.ValueOf(*r); v.NumField() != 13 {
+	if v := reflect.ValueOf(*r); v.NumField() != 14 {
 		t.Errorf("a Route has %d fields: set the new one above", v.NumField())
 	}
 	others := r.Others
