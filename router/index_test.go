@@ -2,7 +2,10 @@ package router
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
+
+	"github.com/galehttp/gale/tests/harness/gate"
 )
 
 // TestFewAreCompared proves that a new pattern is compared with few others, also where thousands share long
@@ -37,6 +40,58 @@ func TestFewAreCompared(t *testing.T) {
 		}
 		if compared > 2*few*n {
 			t.Errorf("%s: %d patterns are compared %d times", name, n, compared)
+		}
+	}
+}
+
+// TestIndexMissesNothing compares the index with a comparison of each pattern with each, for many patterns with
+// texts that begin or end with each other.
+func TestIndexMissesNothing(t *testing.T) {
+	for seed := range uint64(gate.Form(2000, 100)) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		text := func(from, to int) string {
+			b := make([]byte, from+rnd.IntN(to-from+1))
+			for i := range b {
+				b[i] = "ab"[rnd.IntN(2)]
+			}
+			return string(b)
+		}
+		segment := func(name string, affixes int) string {
+			if rnd.IntN(3) == 0 {
+				return text(1, 5)
+			}
+			return text(0, affixes) + "{" + name + "}" + text(0, affixes)
+		}
+		x, conflicts := newIndex(), 0
+		for range 200 {
+			p := []string{"", "GET ", "HEAD "}[rnd.IntN(3)]
+			if rnd.IntN(3) == 0 {
+				p += segment("h", 0) + "." + segment("i", 0) + ".c"
+			}
+			for i := range 1 + rnd.IntN(2) {
+				p += "/" + segment(fmt.Sprint("x", i), 4)
+			}
+			if rnd.IntN(8) == 0 {
+				p += "/"
+			}
+			parsed, err := parse(p)
+			if err != nil {
+				t.Fatalf("parsing %q: %v", p, err)
+			}
+			want := false
+			for _, old := range x.patterns {
+				r := compare(parsed, old)
+				want = want || r == equal || r == overlapping
+			}
+			if got := x.add(parsed); (got != nil) != want {
+				t.Fatalf("seed %d: %q conflicts is %v, and the index says %v", seed, p, want, got)
+			}
+			if want {
+				conflicts++
+			}
+		}
+		if conflicts == 0 || len(x.patterns) < 2*few {
+			t.Errorf("seed %d: %d patterns and %d conflicts show nothing", seed, len(x.patterns), conflicts)
 		}
 	}
 }
