@@ -25,6 +25,9 @@ func TestRouter(t *testing.T) {
 	r.GET("/both", func(ctx *gale.RequestCtx) { ctx.Response.Header.Set("X-Route", "that for GET") })
 	r.CONNECT("/both", show)
 	r.POST("/post", show)
+	r.GET("/{$}", show)
+	r.GET("/all/ws", show)
+	r.Any("/all/", show)
 	every := "CONNECT, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, QUERY"
 	rows := []struct {
 		method, target string
@@ -44,6 +47,7 @@ func TestRouter(t *testing.T) {
 		{method: "GET", target: "/%09//%0d%0aX:y", status: "307", want: "/%09/%0d%0aX:y"},
 		{method: "GET", target: "http://evil.example//x", http: 1, status: "307", want: "/x"},
 		{method: "GET", target: "http://evil.example/items/1", http: 1, status: "403", want: "GET /items/{id} 1"},
+		{method: "GET", target: "http://h.example?q", http: 1, status: "403", want: "GET /{$}"},
 		{method: "OPTIONS", target: "*", status: "204", want: every},
 		{method: "OPTIONS", target: "/items/1", status: "204", want: "GET, HEAD, OPTIONS"},
 		{method: "CONNECT", target: "h:80", http: 1, status: "404"},
@@ -51,6 +55,8 @@ func TestRouter(t *testing.T) {
 		{method: "CONNECT", target: "/ws", protocol: "websocket", http: 2, status: "403", want: "CONNECT /ws"},
 		{method: "CONNECT", target: "/any", protocol: "websocket", http: 2, status: "403", want: "CONNECT /any"},
 		{method: "CONNECT", target: "/both", protocol: "websocket", http: 2, status: "403", want: "CONNECT /both"},
+		{method: "CONNECT", target: "/all/ws", protocol: "websocket", http: 2, status: "403", want: "CONNECT /all/ws"},
+		{method: "CONNECT", target: "/all/x", protocol: "websocket", http: 2, status: "403", want: "CONNECT /all/"},
 		{method: "CONNECT", target: "/post", protocol: "websocket", http: 2, status: "405", want: "OPTIONS, POST"},
 		{method: "CONNECT", target: "/none", protocol: "websocket", http: 2, status: "404"},
 		{method: "CONNECT", target: "/tree", protocol: "websocket", http: 2, status: "307", want: "/tree/"},
