@@ -30,7 +30,9 @@ func (ctx *RequestCtx) PeekPathValue(name string) []byte {
 }
 
 // SetPathValue sets the value that PathValue returns for name, for routers and tests. Both strings are
-// copied.
+// copied. It replaces what a router has captured under that name, and a router that runs afterwards replaces
+// it by what it captures. A router that a handler of another router calls, without Mount, drops what was set
+// in it when it returns.
 func (ctx *RequestCtx) SetPathValue(name, value string) {
 	used(ctx.loan)
 	ctx.makeRoute().Set(string([]byte(name)), value)
@@ -65,11 +67,23 @@ func init() {
 	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
 	door.BeginRoute = beginRoute
 	door.NoteRoute = func(ctx any) { ctx.(*RequestCtx).noteRoute() }
+	door.EndRoute = func(c any, m *door.Route, outer *door.Outer) {
+		ctx := c.(*RequestCtx)
+		if ctx.timedOut.Load() != nil || ctx.isDetached() {
+			return // other goroutines may be using the request
+		}
+		if m.Running = false; outer == nil {
+			return
+		}
+		if m.Resume(outer); m.Noted {
+			ctx.noteRoute()
+		}
+	}
 	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
-	door.ChangeRoutePath = func(c any, path []byte) door.Saved {
+	door.ChangeRoutePath = func(c any, around door.Saved, path []byte) door.Saved {
 		ctx := c.(*RequestCtx)
 		u := ctx.URI()
-		saved := ctx.makeRoute().Save(u.PathOriginal(), path)
+		saved := ctx.makeRoute().Save(around, u.PathOriginal(), path)
 		u.SetPathBytes(path)
 		return saved
 	}

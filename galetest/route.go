@@ -8,8 +8,8 @@ import (
 // SetPattern gives ctx the pattern that package router would have found, without the method, such as
 // "/users/{id}", for tests of a handler without its router. ctx.Pattern returns it, and ctx.Path keeps
 // %2F and %5C encoded, as in handlers of a router. ctx.SetPathValue sets the values; those that it has set
-// before stay. A router that ctx is passed to finds its own.
+// before stay, as the pattern captures none. A router that ctx is passed to finds its own.
 func SetPattern(ctx *gale.RequestCtx, pattern string) {
 	m, _, _ := door.BeginRoute(ctx)
-	m.Values, m.Found = m.Values[:0], &door.Match{Pattern: pattern}
+	m.Values, m.Found, m.Outer = m.Values[:0], &door.Match{Pattern: pattern}, nil
 }

@@ -14,6 +14,7 @@ import (
 // the one for which no route was found.
 func (t *table) answer(ctx *gale.RequestCtx) {
 	m := door.RouteOf(ctx)
+	m.Miss()
 	path := m.Missed
 	if len(path) == 0 || path[0] != '/' {
 		if t.answersOptions(ctx) && string(ctx.RequestURI()) == "*" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // Group is a set of routes whose patterns begin with the same prefix, and which have middlewares in
@@ -84,25 +85,38 @@ func (s *scope) join(pattern string) string {
 // another one, or has the request then (RequestCtx.Detach, a timeout).
 //
 // handler may be that of another router. Then Pattern has both patterns, redirects lead to paths with the
-// prefix, and the values of both can be read.
+// prefix, and the values of both can be read: of two with the same name, that of the inner router. At most
+// 16 mounts may be around each other, as in a router that is mounted in itself: those inside answer 404.
+//
+// Middlewares and handlers may call the handler of another router also without Mount. It then looks at
+// the whole path, and when it returns, Pattern and PathValue are what they were before. Of several routers
+// that the handler of a mount calls, the last one counts.
 func (s *scope) Mount(prefix string, handler gale.RequestHandler) *Route {
 	return s.router.register(s, s.join(strings.TrimSuffix(prefix, "/")+"/"), handler, true)
 }
 
 // mounted returns the handler of a mount, whose route is rt.
-func (rt *Route) mounted() gale.RequestHandler {
+func (t *table) mounted(rt *Route) gale.RequestHandler {
 	value := slices.Index(rt.match.Names, "")
 	prefix := &door.Match{Pattern: strings.TrimSuffix(rt.match.Pattern, "/"), Host: rt.match.Host}
 	return func(ctx *gale.RequestCtx) {
 		m := door.RouteOf(ctx)
-		if value >= len(m.Values) {
-			rt.handler(ctx) // a middleware has run another router
+		around := m.Mount()
+		found := m.Holds(&rt.match)
+		if !found { // a middleware calls it once more, or for another request
+			m.Running = false
+			_, method, target := door.BeginRoute(ctx)
+			found = t.found(ctx, m, t.match(ctx, m, msg.MethodID(method), target), target) == rt
+		}
+		if !found || m.Deep() {
+			m.Miss()
+			t.notFound(ctx)
 			return
 		}
 		rest := m.Values[value]
 		path := m.Text[rest.From-1 : rest.End : rest.End]
 		m.Enter(prefix, rest)
-		defer door.RestoreRoutePath(ctx, door.ChangeRoutePath(ctx, path))
+		defer door.RestoreRoutePath(ctx, door.ChangeRoutePath(ctx, around, path))
 		rt.handler(ctx)
 	}
 }

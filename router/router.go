@@ -78,22 +78,31 @@ func (r *Router) Handler() gale.RequestHandler {
 		}
 		m, method, target := door.BeginRoute(ctx)
 		rt := t.match(ctx, m, msg.MethodID(method), target)
-		if rt == nil {
-			if rt = t.matchSlowly(ctx, m, target); rt == nil {
-				m.NotFound(pathOf(target))
-			}
-		}
-		if rt != nil {
-			m.Found = &rt.match
-		}
-		if m.Noted {
-			door.NoteRoute(ctx)
-		}
-		if rt == nil {
-			t.fallback(ctx)
+		if rt == nil || m.Outer != nil || m.Noted {
+			t.serveRarely(ctx, m, rt, target)
 			return
 		}
+		m.Found, m.Running = &rt.match, true
 		rt.chain(ctx)
+		door.EndRoute(ctx, m, nil)
+	}
+}
+
+// serveRarely serves a request for which match has found rt, or nil. If a handler or middleware of another
+// route has passed it on, that route is restored.
+func (t *table) serveRarely(ctx *gale.RequestCtx, m *door.Route, rt *Route, target []byte) {
+	rt = t.found(ctx, m, rt, target)
+	outer := m.Outer
+	if m.Outer = nil; outer != nil {
+		defer door.EndRoute(ctx, m, outer)
+	}
+	if rt == nil {
+		t.fallback(ctx)
+		return
+	}
+	m.Running = true
+	if rt.chain(ctx); outer == nil {
+		door.EndRoute(ctx, m, nil)
 	}
 }
 

@@ -58,7 +58,7 @@ func newTable(r *Router) *table {
 		rt := p.route
 		handler := rt.handler
 		if rt.mount {
-			handler = rt.mounted()
+			handler = t.mounted(rt)
 		}
 		rt.chain = rt.scope.chain(handler)
 		if hosts[p.hostText] == nil {
@@ -142,6 +142,22 @@ func newTree(patterns []*pattern) *tree {
 	t := b.grow()
 	t.fixed = newFixed(b.fixedRoutes(nil, ""), len(patterns))
 	return t
+}
+
+// found leaves in m what was found: rt, or what matchSlowly finds if rt is nil. It returns it.
+func (t *table) found(ctx *gale.RequestCtx, m *door.Route, rt *Route, target []byte) *Route {
+	if rt == nil {
+		rt = t.matchSlowly(ctx, m, target)
+	}
+	if rt == nil {
+		m.NotFound(pathOf(target))
+	} else {
+		m.Found = &rt.match
+	}
+	if m.Noted {
+		door.NoteRoute(ctx)
+	}
+	return rt
 }
 
 // match finds the route of a request whose path is as it was sent, and leaves its values in m. It

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 )
 
@@ -13,16 +14,41 @@ type Route struct {
 	Found  *Match      // what matched, or nil; belongs to the router
 	Values []Span      // what the wildcards of the pattern have captured
 	Base   Span        // the path of the mounts around, encoded
-	Nested bool        // the next router is in a mount: see Enter
 	Noted  bool        // functions of BeforeSend may look at a copy of the Route, see NoteRoute
 	Text   []byte      // where Values and Others are. It is only appended to while the request lasts
-	Others []NamedSpan // values of the routers around, and those of SetPathValue: before Values
+	Others []NamedSpan // values of the routers around, and those of SetPathValue: after Values
 	Missed []byte      // the path, as it was received, for which a router has found nothing
 
-	next            *Match // of Enter
-	nextBase, start uint32
-	saved           []byte // paths, see Save
+	Running bool   // what is above belongs to a route whose handler runs, not in a mount of it
+	Outer   *Outer // what the router that begins has to resume, or nil
+
+	mount mount // that runs
+	start uint32
+	saved []byte // paths, see Save
 }
+
+// mount is where a router is that runs now.
+type mount struct {
+	prefix string // as Route.Prefix
+	base   Span   // as Route.Base
+	depth  int    // how many mounts and routes with an Outer are around
+}
+
+// Outer is a route whose handler or middleware has called another router, not in a mount: that one resumes
+// the route when it returns.
+type Outer struct {
+	found  *Match
+	values []Span
+	others []NamedSpan
+	prefix string
+	base   Span
+	start  uint32
+	mount  mount
+}
+
+// maxDepth is how many mounts may be around a router: a router in a mount of itself would keep a path for
+// each segment.
+const maxDepth = 16
 
 // Match is what a Route shares with all requests for the same pattern. Its fields never change.
 type Match struct {
@@ -96,17 +122,16 @@ func (r *Route) Value(name string) (value []byte, ok bool) {
 	if r == nil {
 		return nil, false
 	}
+	if name != "" && r.Found != nil {
+		for i, n := range r.Found.Names { // one may be ""
+			if len(n) == len(name) && n[len(n)-1] == name[len(name)-1] && n == name { // mostly without a call
+				return r.Bytes(r.Values[i]), true
+			}
+		}
+	}
 	for i := range r.Others {
 		if r.Others[i].Name == name {
 			return r.Bytes(r.Others[i].Span), true
-		}
-	}
-	if name == "" || r.Found == nil {
-		return nil, false
-	}
-	for i, n := range r.Found.Names { // one may be ""
-		if len(n) == len(name) && n[len(n)-1] == name[len(name)-1] && n == name { // mostly without a call
-			return r.Bytes(r.Values[i]), true
 		}
 	}
 	return nil, false
@@ -118,7 +143,16 @@ func (r *Route) Bytes(s Span) []byte { return r.Text[s.From:s.End:s.End] }
 // Set sets the value called name.
 func (r *Route) Set(name, value string) {
 	r.Used = true
-	r.setSpan(name, r.store(value))
+	s := r.store(value)
+	r.setSpan(name, s)
+	if name == "" || r.Found == nil {
+		return
+	}
+	for i, n := range r.Found.Names {
+		if n == name {
+			r.Values[i] = s
+		}
+	}
 }
 
 func (r *Route) setSpan(name string, s Span) {
@@ -137,26 +171,49 @@ func (r *Route) store(text string) Span {
 	return Span{from, uint32(len(r.Text))}
 }
 
-// Enter says that a mount runs: if its handler is a router, that looks at the request without prefix,
-// which is a pattern, and without the path before rest, which is in Text.
+// Enter says that a mount runs, until Restore: routers in it look at the request without prefix, which is
+// a pattern, and without the path before rest, which is in Text.
 func (r *Route) Enter(prefix *Match, rest Span) {
-	r.Nested, r.next, r.nextBase = true, prefix, rest.From-1
+	for i, n := range r.Found.Names {
+		if n != "" {
+			r.setSpan(n, r.Values[i])
+		}
+	}
+	from := uint32(len(r.Text))
+	r.Text = append(append(r.Text, r.Bytes(r.Base)...), r.Text[r.start:rest.From-1]...)
+	r.mount = mount{prefix.Below(r.Prefix), Span{from, uint32(len(r.Text))}, r.mount.depth + 1}
+	r.Running = false
 }
 
-// Saved says where paths are that Save has kept.
-type Saved struct{ before, path, end int }
+// Deep reports whether no more mounts may be inside.
+func (r *Route) Deep() bool { return r.mount.depth >= maxDepth }
 
-// Save keeps a path that was changed, and the one before, until Restore.
-func (r *Route) Save(before, path []byte) Saved {
+// Holds reports whether r is what a router that runs now has found, which is m.
+func (r *Route) Holds(m *Match) bool { return r.Found == m && r.Base == r.mount.base }
+
+// Mount returns where r is, for Save.
+func (r *Route) Mount() Saved { return Saved{mount: r.mount, running: r.Running} }
+
+// Saved says where paths are that Save has kept, and what the mount around was.
+type Saved struct {
+	before, path, end int
+	mount             mount
+	running           bool
+}
+
+// Save keeps a path that was changed, and the one before, until Restore. s is what Mount has returned
+// before Enter.
+func (r *Route) Save(s Saved, before, path []byte) Saved {
 	n := len(r.saved)
 	r.saved = append(append(r.saved, before...), path...)
-	return Saved{n, n + len(before), len(r.saved)}
+	s.before, s.path, s.end = n, n+len(before), len(r.saved)
+	return s
 }
 
 // Restore ends what Save has begun with: the mount has returned. It returns the path before if the path is
 // still what it was changed to, else nil.
 func (r *Route) Restore(s Saved, path []byte) (before []byte) {
-	r.Nested = false
+	r.mount, r.Running = s.mount, s.running
 	if s.end <= len(r.saved) && bytes.Equal(path, r.saved[s.path:s.end]) {
 		before = r.saved[s.before:s.path]
 	}
@@ -166,22 +223,36 @@ func (r *Route) Restore(s Saved, path []byte) (before []byte) {
 
 // Begin makes r ready for what a router finds.
 func (r *Route) Begin() {
-	if r.Nested || r.Base.End != 0 || len(r.Others) != 0 {
+	if r.Running || r.mount.depth != 0 || r.Base.End != 0 || len(r.Others) != 0 {
 		r.beginWithOthers()
 	}
 }
 
 // beginWithOthers is Begin where other routers were before, or values were set.
 func (r *Route) beginWithOthers() {
-	if r.Nested {
-		r.nest()
-	} else {
-		r.Prefix, r.Base = "", Span{}
+	r.Outer = nil
+	if r.Running {
+		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, r.mount}
+		r.Values, r.Running = nil, false
+		r.mount.depth++
 	}
-	r.start = 0
-	if len(r.Others) != 0 || r.Base.End != 0 {
+	r.Prefix, r.Base, r.start = r.mount.prefix, r.mount.base, 0
+	if len(r.Others) != 0 || r.mount.depth != 0 {
 		r.start = uint32(len(r.Text))
 	}
+}
+
+// Resume makes outer, which was Outer, the route again.
+func (r *Route) Resume(outer *Outer) {
+	r.Found, r.Values, r.Prefix, r.Base, r.start = outer.found, outer.values, outer.prefix, outer.base, outer.start
+	r.mount, r.Running = outer.mount, true
+	clear(r.Others)
+	r.Others = append(r.Others[:0], outer.others...)
+}
+
+// Miss says that the router that runs now has found nothing, whatever others have found since.
+func (r *Route) Miss() {
+	r.Found, r.Values, r.Prefix, r.Base = nil, r.Values[:0], r.mount.prefix, r.mount.base
 }
 
 // Start returns where in Text the path begins that the router looks at.
@@ -190,22 +261,6 @@ func (r *Route) Start() int { return int(r.start) }
 // NotFound says that a router has found nothing for path, which it copies.
 func (r *Route) NotFound(path []byte) {
 	r.Found, r.Text, r.Values, r.Missed = nil, r.Text[:r.start], r.Values[:0], append(r.Missed[:0], path...)
-}
-
-// nest keeps what the router around has found.
-func (r *Route) nest() {
-	if r.Found != nil {
-		for i, n := range r.Found.Names {
-			if n != "" {
-				r.setSpan(n, r.Values[i])
-			}
-		}
-	}
-	from := uint32(len(r.Text))
-	r.Text = append(append(r.Text, r.Bytes(r.Base)...), r.Text[r.start:r.nextBase]...)
-	r.Base = Span{from, uint32(len(r.Text))}
-	r.Prefix = r.next.Below(r.Prefix)
-	r.Nested = false
 }
 
 func hostLen(pattern string) (n int) {
@@ -229,6 +284,7 @@ func (r *Route) CopyTo(dst *Route) {
 	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
 	missed := append(dst.Missed, r.Missed...)
 	*dst = *r
+	dst.Running, dst.Outer = false, nil
 	dst.Values, dst.Text, dst.Others, dst.Missed, dst.saved = values, text, others, missed, saved
 }
 
@@ -243,10 +299,14 @@ var (
 	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
 	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.
 	NoteRoute func(ctx any)
+	// EndRoute says that the handler of a route has returned: r, that of ctx, a *gale.RequestCtx, isn't
+	// Running any more, or resumes outer. It does nothing if the program has the request now. Package gale
+	// sets it.
+	EndRoute func(ctx any, r *Route, outer *Outer)
 	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx.
-	// ChangeRoutePath does so for a mount, and RestoreRoutePath undoes that, unless the program has the
+	// ChangeRoutePath does so for a mount, with what Route.Mount has returned. RestoreRoutePath undoes that, unless the program has the
 	// request now or has set another path. Package gale sets them.
 	SetRoutePath     func(ctx any, path []byte)
-	ChangeRoutePath  func(ctx any, path []byte) Saved
+	ChangeRoutePath  func(ctx any, around Saved, path []byte) Saved
 	RestoreRoutePath func(ctx any, saved Saved)
 )

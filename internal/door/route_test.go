@@ -8,8 +8,9 @@ import (
 // TestPooledForgets proves, field by field, that Reset leaves nothing of a request but memory.
 func TestPooledForgets(t *testing.T) {
 	r := &Route{
-		Used: true, Prefix: "/p", Found: &Match{}, Values: []Span{{1, 2}}, Base: Span{1, 2}, Nested: true, Noted: true,
-		Text: []byte("text"), Others: []NamedSpan{{"name", Span{1, 2}}}, next: &Match{}, nextBase: 1, start: 1, saved: []byte("path"),
+		Used: true, Prefix: "/p", Found: &Match{}, Values: []Span{{1, 2}}, Base: Span{1, 2}, Noted: true,
+		Text: []byte("text"), Others: []NamedSpan{{"name", Span{1, 2}}}, Running: true, Outer: &Outer{},
+		mount: mount{depth: 1}, start: 1, saved: []byte("path"),
 		Missed: []byte("missed"),
 	}
 	if v := reflect.ValueOf(*r); v.NumField() != 14 {
