@@ -24,7 +24,7 @@ func (in *interp) callValue(st *state, instr ssa.Instruction, f val, expr ssa.Va
 		case t.r.clo != nil && t.path == "":
 			resolved = true
 			out = out.addAll(in.callClosure(st, instr, t.r.clo, args))
-		case t.r.fn != nil:
+		case t.r.fn != nil && t.path == "":
 			resolved = true
 			out = out.addAll(in.callFunc(st, instr, t.r.fn, args, nil))
 		case t.derived():
@@ -96,7 +96,7 @@ func (in *interp) callback(st *state, instr ssa.Instruction, f, v val) val {
 				continue
 			}
 			sig = t.r.clo.fn.Signature
-		case t.r.fn != nil:
+		case t.r.fn != nil && t.path == "":
 			sig = t.r.fn.Signature
 		case t.r.kind == kParam:
 			args := []val{v, v, v}

@@ -33,26 +33,88 @@ func TestFuelPaysForCopies(t *testing.T) {
 				fmt.Fprintf(&text, tt.branch+"\n", i)
 			}
 			text.WriteString("_ = kept\n}\n")
-			dir := t.TempDir()
-			if err := os.MkdirAll(filepath.Join(dir, "src", "hostile"), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.CopyFS(filepath.Join(dir, "src", "github.com"), os.DirFS(filepath.Join(analysistest.TestData(), "src", "github.com"))); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, "src", "hostile", "f.go"), []byte(text.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			analysistest.Run(noReports{t}, dir, Analyzer, "hostile")
-			runtime.ReadMemStats(&after)
-			mb := (after.TotalAlloc - before.TotalAlloc) >> 20
+			mb := megabytes(t, text.String())
 			t.Logf("%d MB", mb)
 			if mb > 500 {
 				t.Errorf("%d MB were allocated for %d branches", mb, branches)
 			}
 		})
+	}
+}
+
+// megabytes returns how many were allocated to analyze a file.
+func megabytes(t *testing.T, text string) uint64 {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "src", "hostile"), 0o755); err != nil {
+		t.Fatal("making a folder:", err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "src", "github.com"), os.DirFS(filepath.Join(analysistest.TestData(), "src", "github.com"))); err != nil {
+		t.Fatal("copying the package:", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "src", "hostile", "f.go"), []byte(text), 0o600); err != nil {
+		t.Fatal("writing the file:", err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	analysistest.Run(noReports{t}, dir, Analyzer, "hostile")
+	runtime.ReadMemStats(&after)
+	return (after.TotalAlloc - before.TotalAlloc) >> 20
+}
+
+// TestPartsOfFunctions proves that a function that is given to another one, such as that of a fuzz
+// test, isn't analyzed again for each part of its arguments that could be the function itself.
+func TestPartsOfFunctions(t *testing.T) {
+	const text = `package hostile
+
+import "testing"
+
+type router struct{ routes []*route }
+
+type route struct{ r *router }
+
+func (r *router) handle(f func()) *route {
+	f()
+	x := &route{r}
+	r.routes = append(r.routes, x)
+	return x
+}
+
+func message(f func()) string {
+	f()
+	return ""
+}
+
+func F(f *testing.F) {
+	f.Fuzz(func(t *testing.T, a, b string) {
+		r := &router{}
+		var x *route
+		if got := message(func() { x = r.handle(func() {}) }); got != "" {
+			t.Fatalf("%q: %s", a, got)
+		}
+		var values []string
+		for range len(a) {
+			values = append(values, b)
+		}
+		if x.r != r {
+			t.Fatalf("%q with %q: %v", a, b, x)
+		}
+		if x.r == nil {
+			t.Errorf("%v", r)
+		}
+		if message(func() { x = r.handle(func() { t.Log(a) }) }) != a {
+			t.Errorf("%v", values)
+		}
+		if message(func() { x = r.handle(func() { t.Log(b) }) }) != b {
+			t.Errorf("%v", x)
+		}
+	})
+}
+`
+	mb := megabytes(t, text)
+	t.Logf("%d MB", mb)
+	if mb > 450 {
+		t.Errorf("%d MB were allocated", mb)
 	}
 }
 
