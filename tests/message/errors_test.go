@@ -54,6 +54,7 @@ func TestErrorPrefix(t *testing.T) {
 		"ErrRequestDone":                         gale.ErrRequestDone,
 		"ErrResponseFirstLineMissingSpace":       gale.ErrResponseFirstLineMissingSpace,
 		"ErrSmallReadBuffer":                     gale.ErrSmallReadBuffer,
+		"ErrStopped":                             gale.ErrStopped,
 		"ErrStreamRefused":                       gale.ErrStreamRefused,
 		"ErrTLSHandshakeTimeout":                 gale.ErrTLSHandshakeTimeout,
 		"ErrTimeout":                             gale.ErrTimeout,

@@ -30,6 +30,8 @@ var elsewhere = map[string]string{
 
 	"RequestCtx.SetReadDeadline":   "TestConnDeadlinesCount of package gale",
 	"RequestCtx.SetWriteDeadline":  "TestConnDeadlinesCount of package gale",
+	"Run":                          "Runner.Run of the zero Runner",
+	"Runner.Run":                   "the end of its context begins a shutdown: TestRunEnds and TestRunServeIsStuck of tests/server",
 	"UpgradedConn.SetTimeout":      "it sets a limit, after which Stalled is called",
 	"UpgradedConn.SetWriteTimeout": "it sets a limit: TestUpgradeWriteTimeout of package gale",
 
