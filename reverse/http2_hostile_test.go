@@ -19,7 +19,7 @@ import (
 	"github.com/galehttp/gale/reverse"
 )
 
-// frames is an upstream whose frames f writes, for each request.
+// frames is an upstream whose frames f writes, for each request, when the client knows the settings.
 func frames(t *testing.T, f func(c *framer, conn, stream int)) (addr string, asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	var conns atomic.Int64
@@ -32,6 +32,11 @@ func frames(t *testing.T, f func(c *framer, conn, stream int)) (addr string, ask
 		c := &framer{nc: nc, Framer: http2.NewFramer(nc, br)}
 		c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 		_ = c.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 20})
+		known, early := false, []int(nil) // whether the client knows the settings, and streams from before that
+		answer := func(stream int) {
+			asked.Add(1)
+			f(c, n, stream)
+		}
 		for {
 			fr, err := c.ReadFrame()
 			if err != nil {
@@ -41,12 +46,21 @@ func frames(t *testing.T, f func(c *framer, conn, stream int)) (addr string, ask
 			case *http2.SettingsFrame:
 				if !fr.IsAck() {
 					_ = c.WriteSettingsAck()
+					continue
 				}
+				known = true
+				for _, stream := range early {
+					answer(stream)
+				}
+				early = nil
 			case *http2.PingFrame:
 				_ = c.WritePing(true, fr.Data)
 			case *http2.MetaHeadersFrame:
-				asked.Add(1)
-				f(c, n, int(fr.StreamID))
+				if known {
+					answer(int(fr.StreamID))
+				} else {
+					early = append(early, int(fr.StreamID))
+				}
 			}
 		}
 	})
