@@ -55,7 +55,7 @@ type Runner struct {
 	Stopping func(sig os.Signal)
 }
 
-// ErrStopped is what Runner.Run returns after a second signal.
+// ErrStopped is what Runner.Run returns if a signal broke the shutdown off.
 var ErrStopped = errors.New("gale: a second signal came before all requests were answered")
 
 // errServeBroke is the error of a Serve that doesn't return.
@@ -72,14 +72,14 @@ const (
 // Run serves services until ctx ends, the process gets one of Signals, or a call of Serve returns
 // an error. Then it calls Server.ShutdownWithContext for all servers, at the same time. Each
 // drains for its DrainTime, and then has ShutdownTimeout to answer the requests that it has
-// received. What is left is broken off by Server.Close. A second signal breaks everything off at
-// once, unless it comes within 100 ms of the end of ctx or the first signal.
+// received. What is left is broken off by Server.Close. A signal that comes during the shutdown,
+// whatever began it, breaks everything off at once, unless it comes in the first 100 ms.
 //
 // Run also returns if the program itself has shut all servers down: it waits for their requests
 // in the same way. If ctx has ended before, it serves nothing.
 //
 // Run returns the first error of a call of Serve. If there is none, it returns ErrStopped after
-// a second signal, an error that wraps context.DeadlineExceeded if a server was broken off,
+// such a signal, an error that wraps context.DeadlineExceeded if a server was broken off,
 // and nil if all requests were answered. After one of these errors handlers may still run, and so
 // may a call of Serve that doesn't return when its server is closed.
 //
