@@ -45,6 +45,9 @@ func (c *blockConn) wait(isIdle bool, until clock.Tick) error {
 			if c.unclaim() {
 				return ErrStopped
 			}
+			if err != nil && c.wakes() {
+				err = errWoken // the Wake has begun, but has not interrupted the read
+			}
 			if err == nil || err == errWoken {
 				c.dropDeadline()
 				return err

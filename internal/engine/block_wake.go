@@ -33,7 +33,7 @@ func (c *blockConn) UseWaker(k *Waker) {
 }
 
 // wakes reports whether a wake-up is pending, so that the session must be fed.
-func (c *blockConn) wakes() bool { return c.waker != nil && c.waker.pending.Load() }
+func (c *blockConn) wakes() bool { return c.waker.wakes() }
 
 // setWaker sets waker, under Block.mu, since CloseAll and closeIdle read it under that
 // lock. No other goroutine knows k yet, so setting k.killed needs no k.mu.

@@ -31,6 +31,16 @@ func (e *Event) EndNow() {
 	e.CloseAll()
 }
 
+// BeginWake is the part of Wake that comes before it interrupts the wait.
+func (k *Waker) BeginWake() { k.pending.Store(true) }
+
+// Waits reports whether the goroutine of a connection of Block waits for bytes.
+func (k *Waker) Waits() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.waits
+}
+
 // CloseAll also closes connections of epochs that have ended that are still being opened, and
 // that it therefore doesn't find. Their requests aren't served.
 func TestCloseAllWhileOpening(t *testing.T) {

@@ -426,9 +426,7 @@ func (c *eventConn) hijack(wk *worker) verdict {
 	}
 	c.forsake(wk)
 	wk.c = nil
-	if p := c.more.part(); p != nil {
-		p.waker.end()
-	}
+	c.more.waker().end()
 	go c.sess.Hijacked(nc)
 	c.ended(nil)
 	return ended

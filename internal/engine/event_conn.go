@@ -293,7 +293,8 @@ func (c *eventConn) stepRead(ev uint32, wk *worker) verdict {
 	case c.wants.idle && (ev&evStop != 0 || c.over()):
 		// A request may have arrived without its edge, or a wake-up since the last take:
 		// look again.
-		if !looked || c.word.Load()&evWake != 0 {
+		c.woken = c.more.waker().wakes()
+		if !looked || c.woken || c.word.Load()&evWake != 0 {
 			c.lookAgain()
 			return again
 		}
@@ -379,7 +380,7 @@ func (c *eventConn) stepFeed(wk *worker) verdict { return c.feed(c.workNow(wk), 
 // once.
 func (c *eventConn) stall(why error, wk *worker) verdict {
 	w := c.workNow(wk)
-	if p := c.more.part(); why == io.EOF && p != nil && p.waker != nil {
+	if why == io.EOF && c.more.waker() != nil {
 		c.rare |= atEnd
 	}
 	wk.next = Next{}

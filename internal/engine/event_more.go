@@ -23,6 +23,14 @@ type moreLink struct{ p atomic.Pointer[connPart] }
 // part returns the connPart, nil if there is none.
 func (l *moreLink) part() *connPart { return l.p.Load() }
 
+// waker returns the Waker of the session, nil if it has none. The owner calls it.
+func (l *moreLink) waker() *Waker {
+	if p := l.p.Load(); p != nil {
+		return p.waker
+	}
+	return nil
+}
+
 // makePart is part, but makes it if there is none. If several goroutines make one at the
 // same time, all of them get the same one.
 func (l *moreLink) makePart() *connPart {

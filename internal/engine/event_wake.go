@@ -130,9 +130,7 @@ func (c *eventConn) endWatch() {
 // closed ends the Waker and calls Closed of the session, unless its Open was never
 // called. No lock is held.
 func (c *eventConn) closed(err error) {
-	if p := c.more.part(); p != nil {
-		p.waker.end()
-	}
+	c.more.waker().end()
 	if c.rare&unopened != 0 {
 		return
 	}

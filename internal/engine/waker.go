@@ -58,6 +58,11 @@ func (k *Waker) Wake() {
 	k.mu.Unlock()
 }
 
+// wakes reports whether a wake-up is pending. An engine asks before it closes an idle connection:
+// the call of Wake that has set pending may not have got to the connection yet, and later ones
+// rely on it. k may be nil.
+func (k *Waker) wakes() bool { return k != nil && k.pending.Load() }
+
 // fed is called before the session is fed. A Wake after it leads to another Feed. fed
 // loads pending first, since the swap costs more and is seldom needed.
 func (k *Waker) fed() {

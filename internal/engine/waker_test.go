@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	. "github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/tests/harness/await"
 )
 
 // waking returns a session that echoes what comes, and a function out. The session sends
@@ -332,6 +334,30 @@ func TestWakeBeforeStop(t *testing.T) {
 	}, func(t *testing.T, _ Session, c *served) {
 		c.send("x")
 		c.want("x")
+		out("last words")
+		c.stop()
+		c.want("last words")
+		c.wait()
+	})
+}
+
+// A wake-up comes before a shutdown also if Wake has begun, and has not interrupted the wait yet:
+// later calls of Wake rely on it, and return at once.
+func TestBegunWakeBeforeStop(t *testing.T) {
+	var out func(string)
+	var k *Waker
+	onDoors(t, func(t *testing.T) Session {
+		s, o := waking(t)
+		out = o
+		open, feed := s.open, s.feed
+		s.open = func(c Conn, next *Next) { open(c, next); k = c.Waker() }
+		s.feed = func(w *Work, next *Next) { feed(w, next); next.Idle = true }
+		return s
+	}, func(t *testing.T, _ Session, c *served) {
+		c.send("x")
+		c.want("x")
+		await.Until(t, "the wait", func() bool { return c.idle() == 1 && (k.Waits() || strings.Contains(t.Name(), "/event/")) })
+		k.BeginWake()
 		out("last words")
 		c.stop()
 		c.want("last words")
