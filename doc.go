@@ -110,7 +110,7 @@ package gale
 // above it in this list. Client and server don't use each other:
 //
 //	base     text, names, common
-//	message  values, header, request, response, body
+//	message  values, header, request, response, loans, body
 //	client   client, hostclient, pipeline, lb, dialer
 //	server   server, ctx
 //	files    fs

@@ -2,7 +2,9 @@ package gale
 
 import (
 	"crypto/tls"
+	"errors"
 	"strconv"
+	"time"
 )
 
 // HTTP2Mode says whether a server or a client speaks HTTP/2 (RFC 9113).
@@ -105,3 +107,11 @@ func (e *HTTP2ConnError) Error() string {
 	}
 	return text
 }
+
+// h2LingerFor is how long a peer may take to end its side of a stream that is a net.Conn after
+// Close. Then the stream is reset.
+const h2LingerFor = 5 * time.Second
+
+// errTunnelTrailers says why a stream that is a net.Conn was reset: only DATA may come (RFC
+// 9113 section 8.5).
+var errTunnelTrailers = errors.New("gale: an extended CONNECT has a trailer section")
