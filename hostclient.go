@@ -409,14 +409,3 @@ func (c *HostClient) ConnsCount() int { return c.PoolStats().Open }
 
 // IdleConnsCount returns the number of idle connections.
 func (c *HostClient) IdleConnsCount() int { return c.PoolStats().Idle }
-
-// userAgent returns what to send for a request without a User-Agent.
-func (c *HostClient) userAgent() string {
-	switch {
-	case c.NoDefaultUserAgentHeader:
-		return ""
-	case c.Name != "":
-		return c.Name
-	}
-	return defaultUserAgent
-}

@@ -2,6 +2,7 @@ package gale
 
 import (
 	"bufio"
+	"cmp"
 	"slices"
 
 	"github.com/galehttp/gale/internal/clientconn"
@@ -268,8 +269,14 @@ func (c *HostClient) prepare(req *Request) error {
 		req.Header.DisableNormalizing()
 	}
 	req.Header.hideContents = c.SecureErrorLogMessage
-	if agent := c.userAgent(); agent != "" && !req.Header.s.Has(msg.UserAgent) && !req.Header.s.NoSpecial {
-		req.Header.SetUserAgent(agent)
-	}
+	c.setUserAgent(&req.Header)
 	return nil
+}
+
+// setUserAgent sets the User-Agent of a request that has none.
+func (c *HostClient) setUserAgent(h *RequestHeader) {
+	if c.NoDefaultUserAgentHeader || h.s.Has(msg.UserAgent) || h.s.NoSpecial || h.s.NoDefaultAgent {
+		return
+	}
+	h.SetUserAgent(cmp.Or(c.Name, defaultUserAgent))
 }

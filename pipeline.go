@@ -293,9 +293,7 @@ func (c *PipelineClient) prepare(req *Request) error {
 	if c.DisableHeaderNamesNormalizing {
 		req.Header.DisableNormalizing()
 	}
-	if agent := c.host.userAgent(); agent != "" && !req.Header.s.Has(msg.UserAgent) && !req.Header.s.NoSpecial {
-		req.Header.SetUserAgent(agent)
-	}
+	c.host.setUserAgent(&req.Header)
 	return nil
 }
 

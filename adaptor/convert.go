@@ -16,6 +16,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h1"
+	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pathrule"
 )
@@ -37,7 +38,8 @@ import (
 // Credentials in a URL become an Authorization header, unless r.Header has one, and never
 // stay in the target (RFC 9110 section 4.2.4). If there is a body, trailers are sent with
 // the values that they have when the body ends; names that are forbidden in trailers are
-// left out. If r.Header has no Content-Type, none is sent. Versions above HTTP/1.1 become
+// left out. If r.Header has no Content-Type, none is sent, and no User-Agent if that is there and
+// empty. Versions above HTTP/1.1 become
 // HTTP/1.1, and so does HTTP/1.0 if the body is chunked. RemoteAddr, Form and the context
 // of r are not converted. Of several values of Content-Type or User-Agent, the first one is
 // taken. Neither path nor host are checked: a handler of net/http may have read them in another
@@ -84,7 +86,7 @@ func isChunked(r *http.Request) bool {
 
 // copyHeader copies the fields of r.Header, except those that come from other parts of r.
 func copyHeader(h *gale.RequestHeader, from http.Header) {
-	if len(from["Content-Type"]) == 0 {
+	if first(from["Content-Type"]) == "" {
 		h.SetNoDefaultContentType(true)
 	}
 	for k, vv := range from {
@@ -96,6 +98,9 @@ func copyHeader(h *gale.RequestHeader, from http.Header) {
 				continue
 			}
 			vv = vv[:min(len(vv), 1)]
+			if name == "User-Agent" && first(vv) == "" {
+				door.HeadIn(h).(*head.Request).NoDefaultAgent = true // as a client of net/http
+			}
 		case "Connection":
 			if len(vv) > 1 { // Add would replace it
 				h.Set(k, strings.Join(vv, ", "))

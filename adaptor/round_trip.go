@@ -12,6 +12,8 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // NewRoundTripper returns an http.RoundTripper that sends requests with a client of Gale:
@@ -23,6 +25,9 @@ import (
 // must be closed, as with any http.RoundTripper. Over HTTP/2 the response may come before
 // the body of the request has ended. Then the trailers of the request have the values that
 // they had at that time.
+//
+// The response has the fields that came, and no others. A request without User-Agent gets the
+// client's; if the field is there and empty, none is sent, as by a client of net/http.
 //
 // The settings of the client apply, except StreamResponseBody, which is always on.
 // Response.TLS is nil, package httptrace is not supported, and a response with status 101
@@ -131,11 +136,7 @@ func convertResponse(r *http.Request, resp *gale.Response) *http.Response {
 	} else if major, minor, ok := http.ParseHTTPVersion(out.Proto); ok {
 		out.ProtoMajor, out.ProtoMinor = major, minor
 	}
-	for name, value := range h.All() {
-		if n := string(name); n != "Transfer-Encoding" && n != "Trailer" {
-			out.Header.Add(n, string(value))
-		}
-	}
+	addReceived(out.Header, h)
 	for name := range h.Trailers() {
 		if out.Trailer == nil {
 			out.Trailer = make(http.Header)
@@ -158,6 +159,26 @@ func convertResponse(r *http.Request, resp *gale.Response) *http.Response {
 		out.Body = &receivedBody{stream: stream, resp: resp, out: out}
 	}
 	return out
+}
+
+// addReceived adds the fields of h to out, without those that have a default or say how the body
+// ends. All of ResponseHeader has these, and leaves out some that are empty.
+func addReceived(out http.Header, h *gale.ResponseHeader) {
+	const framing uint64 = 1<<msg.ContentLength | 1<<msg.TransferEncoding | 1<<msg.Trailer
+	add := func(name, value []byte) bool {
+		out.Add(string(name), string(value))
+		return true
+	}
+	hd := door.HeadIn(h).(*head.Response)
+	hd.Visit(framing, hd.Spelling, add)
+	for _, id := range []msg.ID{msg.Server, msg.ContentType} {
+		if v := hd.Slot(id); v != nil { // it was set: the client isn't one of Gale
+			add(id.Name(), v)
+		}
+	}
+	if v := h.Peek("Content-Length"); len(v) > 0 {
+		add(msg.ContentLength.Name(), v)
+	}
 }
 
 // reason returns the reason phrase.

@@ -95,6 +95,9 @@ type Upgraded struct {
 // *gale.Response. Package gale sets it.
 var Upgrade func(ctx context.Context, c, req, resp any) (up *Upgraded, err error)
 
+// HeadIn returns the *head.Request or *head.Response in h, a header of package gale, which sets it.
+var HeadIn func(h any) any
+
 // ContentLength is the method ContentLength of h, a *gale.RequestHeader or *gale.ResponseHeader,
 // for lengths that an int doesn't hold, too. Package gale sets it.
 var ContentLength func(h any) int64

@@ -46,8 +46,6 @@ var (
 	LoanOf func(ctx any) any
 	// GuardOf returns the *lifetime.Guard of g, a *gale.LifetimeGuard.
 	GuardOf func(g any) any
-	// HeadIn returns the *head.Request or *head.Response in h, a header of package gale.
-	HeadIn func(h any) any
 	// UpgradeByPump is the method Upgrade of ctx, a *gale.RequestCtx, as on exchanges that know
 	// only Hijack. f is a gale.UpgradeHandler.
 	UpgradeByPump func(ctx, f any)

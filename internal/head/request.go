@@ -38,6 +38,8 @@ type Request struct {
 	NoSpecial bool
 	// NoDefaultType says that there is no default for Content-Type.
 	NoDefaultType bool
+	// NoDefaultAgent says that there is no default for User-Agent.
+	NoDefaultAgent bool
 	// LengthSet says that a length of 0 was set and isn't just the zero value.
 	LengthSet bool
 }
@@ -45,8 +47,7 @@ type Request struct {
 // DefaultRequestType is the Content-Type of a request with a body that has none.
 const DefaultRequestType = "application/octet-stream"
 
-// Reset makes r empty. Settings (Spelling, NoSpecial, NoDefaultType) and memory
-// stay.
+// Reset makes r empty. Settings (Spelling and those that begin with No) and memory stay.
 func (r *Request) Reset() {
 	r.Verify()
 	r.RequestHead.Reset()
@@ -66,7 +67,7 @@ func (r *Request) CopyTo(dst *Request) {
 	r.Cookies.CopyTo(&dst.Cookies)
 	dst.CookieState = r.CookieState
 	dst.Spelling, dst.NoSpecial = r.Spelling, r.NoSpecial
-	dst.NoDefaultType, dst.LengthSet = r.NoDefaultType, r.LengthSet
+	dst.NoDefaultType, dst.NoDefaultAgent, dst.LengthSet = r.NoDefaultType, r.NoDefaultAgent, r.LengthSet
 }
 
 // HasLength reports whether a length of 0 was set or received. A length is written
