@@ -7,6 +7,7 @@ import (
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/pathrule"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -178,7 +179,7 @@ func (c *Cookie) SetPath(path string) { c.SetPathBytes(bytesconv.S2B(path)) }
 // SetPathBytes is [Cookie.SetPath] for bytes.
 func (c *Cookie) SetPathBytes(path []byte) {
 	used(c.loan)
-	c.buf = c.kept(c.buf, appendNormalPath(c.buf[:0], path, backslashIsSlash, ""))
+	c.buf = c.kept(c.buf, pathrule.AppendNormal(c.buf[:0], path, pathrule.BackslashIsSlash, ""))
 	c.path = setCookiePart(c.loan, c.path, c.buf)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/compress"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pathrule"
 	"github.com/galehttp/gale/internal/static"
 )
 
@@ -161,7 +162,7 @@ func (h *fsHandler) handle(ctx *RequestCtx) {
 // routedFile returns path, which a router has matched, decoded; nil if a segment has a byte that no name of
 // a file has.
 func routedFile(path []byte) []byte {
-	if bytes.IndexByte(path, 0) >= 0 || backslashIsSlash && bytes.IndexByte(path, '\\') >= 0 {
+	if bytes.IndexByte(path, 0) >= 0 || pathrule.BackslashIsSlash && bytes.IndexByte(path, '\\') >= 0 {
 		return nil
 	}
 	if bytes.IndexByte(path, '%') < 0 {
@@ -170,12 +171,12 @@ func routedFile(path []byte) []byte {
 	name := make([]byte, 0, len(path))
 	for len(path) > 0 {
 		c, n := path[0], 1
-		if c == '%' && startsLikeSlash(path[1:]) {
-			c, n = decodeByte(path)
-			if c == '/' || backslashIsSlash {
+		if c == '%' && pathrule.StartsLikeSlash(path[1:]) {
+			c, n = pathrule.DecodeByte(path)
+			if c == '/' || pathrule.BackslashIsSlash {
 				return nil
 			}
-		} else if bytes.HasPrefix(path, []byte("%25")) && startsLikeSlash(path[3:]) {
+		} else if bytes.HasPrefix(path, []byte("%25")) && pathrule.StartsLikeSlash(path[3:]) {
 			n = 3
 		}
 		name = append(name, c)

@@ -1,17 +1,14 @@
 package gale
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
-	"path"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/tests/harness/peers"
 )
 
 func TestArgsParseLimit(t *testing.T) {
@@ -132,40 +129,6 @@ func FuzzParseHTTPDate(f *testing.F) {
 	})
 }
 
-func TestAppendNormalPath(t *testing.T) {
-	for _, tt := range []struct{ in, slash, backslash string }{
-		{"", "/", "/"},
-		{"/", "/", "/"},
-		{"///", "/", "/"},
-		{"a", "/a", "/a"},
-		{"..", "/", "/"},
-		{"/a/b/..", "/a/", "/a/"},
-		{"/a/b/.", "/a/b/", "/a/b/"},
-		{"/a/b/../", "/a/", "/a/"},
-		{"/a/..", "/", "/"},
-		{"/../../x", "/x", "/x"},
-		{"/a/../../b/", "/b/", "/b/"},
-		{"/a//../b", "/b", "/b"},
-		{"/..a/...b/.c/d..", "/..a/...b/.c/d..", "/..a/...b/.c/d.."},
-		{"/a%2Fb", "/a/b", "/a/b"},
-		{"/%2e%2E/%2f/x", "/x", "/x"},
-		{"/a%2f%2e%2e%2fb", "/b", "/b"},
-		{"/%252e%252e/x", "/%2e%2e/x", "/%2e%2e/x"},
-		{`/a\..\..\b`, `/a\..\..\b`, "/b"},
-		{"/a/..%5c..%5cb", `/a/..\..\b`, "/b"},
-		{`\..\x`, `/\..\x`, "/x"},
-		{`/\\host\share`, `/\\host\share`, "/host/share"},
-		{"/%", "/%", "/%"},
-	} {
-		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), false, "")); got != "P"+tt.slash {
-			t.Errorf("%q: %q, want %q", tt.in, got[1:], tt.slash)
-		}
-		if got := string(appendNormalPath([]byte("P"), []byte(tt.in), true, "")); got != "P"+tt.backslash {
-			t.Errorf("%q with backslashes: %q, want %q", tt.in, got[1:], tt.backslash)
-		}
-	}
-}
-
 // What a path that keeps encoded slashes is, and how it is written.
 func TestPathKeepsSlashes(t *testing.T) {
 	for _, tt := range []struct{ in, path, written string }{
@@ -206,33 +169,6 @@ func TestPathKeepsSlashes(t *testing.T) {
 			t.Errorf("%q: Reset keeps the rule", tt.in)
 		}
 	}
-}
-
-func FuzzAppendNormalPath(f *testing.F) {
-	for _, s := range []string{"/a/../b", "/%2e%2e/", `\..\`, "////.//..", "%2f%2e"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, src []byte) {
-		got := appendNormalPath(nil, src, false, "")
-		peers.CheckNormalPath(t, got)
-		if len(got) > len(src)+1 {
-			t.Fatalf("%q grew to %q", src, got)
-		}
-		win := appendNormalPath(nil, src, true, "")
-		peers.CheckNormalPath(t, win)
-		if bytes.IndexByte(win, '\\') >= 0 {
-			t.Fatalf("%q kept a backslash: %q", src, win)
-		}
-		// Without escapes it is path.Clean, except for the trailing slash.
-		if bytes.IndexByte(src, '%') < 0 {
-			if want := path.Clean("/" + string(src)); strings.TrimSuffix(string(got), "/") != strings.TrimSuffix(want, "/") {
-				t.Fatalf("%q: %q, path.Clean: %q", src, got, want)
-			}
-			if again := appendNormalPath(nil, got, false, ""); !bytes.Equal(again, got) {
-				t.Fatalf("%q: normal form %q changes to %q", src, got, again)
-			}
-		}
-	})
 }
 
 // Slices that were returned earlier don't change when other parts change.

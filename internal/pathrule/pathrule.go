@@ -3,6 +3,8 @@
 // decode and normalise paths in different ways. So a reader that refuses a prefix such as
 // /admin/ may see no such path where the next one does. A path that passes here is below the
 // same prefixes for all of them.
+//
+// It also has what Gale's own reading does: how paths are decoded, normalised and written.
 package pathrule
 
 import (

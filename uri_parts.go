@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/galehttp/gale/internal/bytesconv"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 var (
@@ -163,4 +164,38 @@ func validUserinfo(b []byte) bool {
 		}
 	}
 	return true
+}
+
+// appendPath appends the path as Path returns it.
+func (u *URI) appendPath(dst []byte) []byte {
+	if u.routed {
+		return pathrule.AppendRouted(dst, u.part(u.original), u.keepsSlash)
+	}
+	return pathrule.AppendNormal(dst, u.part(u.original), pathrule.BackslashIsSlash, u.keeps())
+}
+
+// route makes Path keep what it keeps after a router has matched it.
+func (u *URI) route() {
+	if !u.routed {
+		u.routed, u.pathDone = true, u.pathDone && u.pathPlain
+	}
+}
+
+// keeps returns the bytes that stay encoded in the path.
+func (u *URI) keeps() string {
+	if u.keepsSlash {
+		return pathrule.Slashes
+	}
+	return ""
+}
+
+// appendEscapedPath appends the path as it is written, normalised.
+func (u *URI) appendEscapedPath(dst []byte) []byte {
+	switch {
+	case u.routed:
+		return pathrule.AppendEscapedRouted(dst, u.Path())
+	case u.keepsSlash:
+		return pathrule.AppendEscapedKept(dst, u.part(u.original))
+	}
+	return bytesconv.AppendEscaped(dst, u.Path(), &bytesconv.PathSafe)
 }

@@ -1,4 +1,4 @@
-package gale
+package pathrule
 
 import (
 	"bytes"
@@ -8,11 +8,13 @@ import (
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
-// backslashIsSlash is true on systems where file paths may have backslashes, so
-// that normalisation also removes "..\" there.
-const backslashIsSlash = runtime.GOOS == "windows"
+// How paths are decoded, normalised and written.
 
-// appendNormalPath appends the path src, decoded once and normalised, to dst:
+// BackslashIsSlash is true on systems where file paths may have backslashes, so
+// that normalisation also removes "..\" there.
+const BackslashIsSlash = runtime.GOOS == "windows"
+
+// AppendNormal appends the path src, decoded once and normalised, to dst:
 //
 //	%XX          one byte, unless keep has it; a "%" without two hex digits stays
 //	\            "/", if backslash is set
@@ -24,7 +26,7 @@ const backslashIsSlash = runtime.GOOS == "windows"
 // "%2e" and "%2f" count as "." and "/", and the result has no ".." that was not
 // removed here. src must not overlap dst's spare capacity. The time is linear in
 // len(src).
-func appendNormalPath(dst, src []byte, backslash bool, keep string) []byte {
+func AppendNormal(dst, src []byte, backslash bool, keep string) []byte {
 	start := len(dst)
 	if len(src) == 0 || src[0] != '/' {
 		dst = append(dst, '/')
@@ -48,38 +50,23 @@ func appendNormalPath(dst, src []byte, backslash bool, keep string) []byte {
 	return dst[:start+removeDots(b, keep != "")]
 }
 
-// appendPath appends the path as Path returns it.
-func (u *URI) appendPath(dst []byte) []byte {
-	if u.routed {
-		return appendRoutedPath(dst, u.part(u.original), u.keepsSlash)
-	}
-	return appendNormalPath(dst, u.part(u.original), backslashIsSlash, u.keeps())
-}
-
-// route makes Path keep what it keeps after a router has matched it.
-func (u *URI) route() {
-	if !u.routed {
-		u.routed, u.pathDone = true, u.pathDone && u.pathPlain
-	}
-}
-
-// appendRoutedPath is appendNormalPath for a path that a router has matched: %2F and %5C stay encoded,
+// AppendRouted is AppendNormal for a path that a router has matched: %2F and %5C stay encoded,
 // and so does the "%" of a %25 before 2F and 5C. So no two paths that a router can tell from each other
 // become the same. A backslash is written as %5C. empty says that "://" stays.
-func appendRoutedPath(dst, src []byte, empty bool) []byte {
+func AppendRouted(dst, src []byte, empty bool) []byte {
 	start := len(dst)
 	if len(src) == 0 || src[0] != '/' {
 		dst = append(dst, '/')
 	}
 	for len(src) > 0 {
-		c, n := decodeByte(src)
+		c, n := DecodeByte(src)
 		dst = append(dst, c)
 		switch {
 		case c == '\\':
 			dst = append(dst[:len(dst)-1], "%5C"...)
 		case n == 3 && c == '/':
 			dst = append(dst[:len(dst)-1], "%2F"...)
-		case c == '%' && startsLikeSlash(src[n:]):
+		case c == '%' && StartsLikeSlash(src[n:]):
 			dst = append(dst, "25"...)
 		}
 		src = src[n:]
@@ -87,8 +74,8 @@ func appendRoutedPath(dst, src []byte, empty bool) []byte {
 	return dst[:start+removeDots(dst[start:], empty)]
 }
 
-// decodeByte returns the byte that b begins with, decoded, and how long it is in b.
-func decodeByte(b []byte) (c byte, n int) {
+// DecodeByte returns the byte that b begins with, decoded, and how long it is in b.
+func DecodeByte(b []byte) (c byte, n int) {
 	if b[0] != '%' || len(b) < 3 {
 		return b[0], 1
 	}
@@ -99,21 +86,21 @@ func decodeByte(b []byte) (c byte, n int) {
 	return hi<<4 | lo, 3
 }
 
-// startsLikeSlash reports whether b, decoded, begins with what follows the "%" of %2F or %5C.
-func startsLikeSlash(b []byte) bool {
+// StartsLikeSlash reports whether b, decoded, begins with what follows the "%" of %2F or %5C.
+func StartsLikeSlash(b []byte) bool {
 	if len(b) < 2 {
 		return false
 	}
-	hi, n := decodeByte(b)
+	hi, n := DecodeByte(b)
 	if len(b) == n {
 		return false
 	}
-	lo, _ := decodeByte(b[n:])
+	lo, _ := DecodeByte(b[n:])
 	return hi == '2' && lo|0x20 == 'f' || hi == '5' && lo|0x20 == 'c'
 }
 
-// appendEscapedRouted appends path, which appendRoutedPath made, as it is written.
-func appendEscapedRouted(dst, path []byte) []byte {
+// AppendEscapedRouted appends path, which AppendRouted made, as it is written.
+func AppendEscapedRouted(dst, path []byte) []byte {
 	for len(path) > 0 {
 		n := bytes.IndexByte(path, '%')
 		if n < 0 {
@@ -125,10 +112,10 @@ func appendEscapedRouted(dst, path []byte) []byte {
 		}
 		n = 1
 		switch {
-		case startsLikeSlash(path[1:]): // an encoded slash
+		case StartsLikeSlash(path[1:]): // an encoded slash
 			n = 3
 			dst = append(dst, path[:n]...)
-		case bytes.HasPrefix(path, []byte("%25")) && startsLikeSlash(path[3:]):
+		case bytes.HasPrefix(path, []byte("%25")) && StartsLikeSlash(path[3:]):
 			n = 5
 			dst = append(dst, path[:n]...)
 		default:
@@ -139,26 +126,15 @@ func appendEscapedRouted(dst, path []byte) []byte {
 	return dst
 }
 
-// keeps returns the bytes that stay encoded in the path.
-func (u *URI) keeps() string {
-	if u.keepsSlash {
-		return `/\`
-	}
-	return ""
-}
+// Slashes are the bytes of which AppendNormal keeps the escapes for a path whose encoded slashes stay.
+const Slashes = `/\`
 
-// appendEscapedPath appends the path as it is written, normalised.
-func (u *URI) appendEscapedPath(dst []byte) []byte {
-	if u.routed {
-		return appendEscapedRouted(dst, u.Path())
-	}
-	if !u.keepsSlash {
-		return bytesconv.AppendEscaped(dst, u.Path(), &bytesconv.PathSafe)
-	}
-	// In Path, an encoded slash can't be told from one that was encoded twice.
-	const keep = `/\%`
+// AppendEscapedKept appends the path src, normalised, as it is written, if the escapes of Slashes stay in it. In
+// the result of AppendNormal, an encoded slash can't be told from one that was encoded twice.
+func AppendEscapedKept(dst, src []byte) []byte {
+	const keep = Slashes + "%"
 	var room [128]byte
-	b := appendNormalPath(room[:0], u.part(u.original), backslashIsSlash, keep)
+	b := AppendNormal(room[:0], src, BackslashIsSlash, keep)
 	for len(b) > 0 {
 		n := bytes.IndexByte(b, '%')
 		if n < 0 {
