@@ -832,7 +832,11 @@ func testHandover(t *testing.T, way handoverWay, ask func(*gale.RequestCtx, func
 		}
 	}
 	if ch.limit {
-		inner = gale.TimeoutHandler(inner, 10*time.Millisecond, "late")
+		limit := 10 * time.Millisecond
+		if taken {
+			limit = 500 * time.Millisecond // the handler must have asked before it ends
+		}
+		inner = gale.TimeoutHandler(inner, limit, "late")
 	}
 	handler := func(ctx *gale.RequestCtx) {
 		if string(ctx.Path()) == "/take" {
