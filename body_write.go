@@ -86,6 +86,12 @@ func inMemory(r io.Reader, size int64) memoryReader {
 	return nil
 }
 
+// trails reports whether r, of which the length is known, is read to its end over HTTP/2.
+func trails(r io.Reader) bool {
+	t, ok := r.(door.Trailing)
+	return ok && t.Trails()
+}
+
 // readEnd reads the end of r. If r has more bytes, that is an error.
 func readEnd(r io.Reader) error {
 	buf := pool.Get(1)

@@ -86,7 +86,7 @@ func (c *HostClient) startSender(k *call, cc *clientConn, out *outgoing, body []
 		o.stream, o.writer = req.bodyStream, req.streamWriter
 		req.bodyStream, req.streamWriter = nil, nil
 		o.length, o.left = out.length, out.length
-		o.findSection(req, out.length)
+		o.findSection(req, out.length, false)
 		o.req = req
 	} else {
 		o.body, o.left, o.pieces = body, int64(len(body)), rules.stream

@@ -259,6 +259,10 @@ func (s *h2Call) resetBy(ev *h2.Event) {
 		s.finish()
 		return
 	}
+	if s.reader != nil && s.reader.isWhole() && ev.Code == h2.NoError && !ev.Local {
+		s.complete()
+		return
+	}
 	s.wants11 = ev.Code == h2.HTTP11Required && !ev.Local && s.mayHTTP1()
 	s.fail(&StreamResetError{Code: uint32(ev.Code), Local: ev.Local, client: true})
 }

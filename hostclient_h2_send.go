@@ -73,7 +73,7 @@ type h2Sender struct {
 
 func newH2Sender(s *h2Call, req *Request, out *h2Outgoing) *h2Sender {
 	o := &h2Sender{bodySender{stream: out.stream, writer: out.writer}, head.Promised{Left: out.length}, s, make(chan struct{}, 1)}
-	o.findSection(req, out.length)
+	o.findSection(req, out.length, true)
 	return o
 }
 
@@ -145,6 +145,8 @@ func (o *h2Sender) copy() error {
 		return nil
 	case err == nil && o.Left > 0:
 		return errBodyStreamShort(want-o.Left, want)
+	case err == nil && want >= 0 && o.section != nil:
+		return readEnd(o.stream)
 	}
 	return err
 }

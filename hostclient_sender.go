@@ -42,10 +42,10 @@ func (l *lentSection) Trailers(s door.Seal) any {
 	return &l.req.Header
 }
 
-// findSection sets section. A body of known length has none. The program may have set a stream
-// that reads the one of the server.
-func (o *bodySender) findSection(req *Request, length int64) {
-	if length >= 0 {
+// findSection sets section. A body of known length has none, unless it is sent over HTTP/2 and its
+// stream says so. The program may have set a stream that reads the one of the server.
+func (o *bodySender) findSection(req *Request, length int64, http2 bool) {
+	if length >= 0 && !(http2 && trails(o.stream)) {
 		return
 	}
 	var from door.TrailerLender

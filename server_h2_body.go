@@ -368,6 +368,14 @@ func (b *h2Body) Buffered() int {
 	return b.s.in.n
 }
 
+// IsLast reports whether nothing comes after the bytes that Buffered counts: neither other bytes nor a
+// trailer section. Package reverse asks for it.
+func (b *h2Body) IsLast() bool {
+	b.s.ss.mu.Lock()
+	defer b.s.ss.mu.Unlock()
+	return b.s.inErr == io.EOF && len(b.s.trailers.Recs) == 0
+}
+
 // Taken returns how many bytes of the body were read. Package reverse asks for it.
 func (b *h2Body) Taken() int64 {
 	b.s.ss.mu.Lock()

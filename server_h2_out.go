@@ -242,6 +242,9 @@ func (o *h2Out) copyBody(resp *Response) error {
 		return nil
 	}
 	err := sendBody(o, resp.bodyStream)
+	if err == nil && o.Left == 0 && trails(resp.bodyStream) {
+		_ = readEnd(resp.bodyStream) // the body is whole, whatever becomes of its trailer section
+	}
 	if cerr := resp.closeStream(err); err == nil {
 		err = cerr
 	}

@@ -34,6 +34,8 @@ type exchange struct {
 	left    bool         // leave was called
 	over    bool         // Close was called
 	whole   bool         // the whole response has come
+	owed    int64        // how many bytes of its body have not come; negative if it has no length
+	trails  bool         // see Trails
 	shared  bool         // a goroutine or the server holds it
 
 	// The list of flights, guarded by its lock.
@@ -256,6 +258,9 @@ func (x *exchange) takeBody(body io.Reader, n int) bool {
 	if s, ok := body.(interface{ Buffered() int }); !ok || s.Buffered() != n {
 		return false
 	}
+	if s, ok := body.(interface{ IsLast() bool }); ok && !s.IsLast() {
+		return false // a trailer section may come
+	}
 	b := pool.Get(n)
 	defer pool.Put(b)
 	if _, err := io.ReadFull(body, b.B[:n]); err != nil {
@@ -331,6 +336,8 @@ func (x *exchange) setResponse() error {
 	case x.resp.IsBodyStream():
 		x.shared = true
 		x.setPatience()
+		x.owed = max(door.ContentLength(from), -1)
+		x.trails = overHTTP2(from.Protocol()) && overHTTP2(x.client.Request.Header.Protocol())
 		length := max(from.ContentLength(), -1) // also -1 if an int can't hold it
 		for range from.Trailers() {
 			length = -1 // HTTP/1.1 has trailer fields after chunked bodies only
@@ -349,6 +356,12 @@ func (x *exchange) setResponse() error {
 	x.Close()
 	return nil
 }
+
+// overHTTP2 reports whether p is the version of a message of HTTP/2.
+func overHTTP2(p []byte) bool { return string(p) == "HTTP/2.0" }
+
+// Trails implements door.Trailing.
+func (x *exchange) Trails() bool { return x.trails }
 
 // lend leaves x to the client's response, which has it. If x has ended already, Read returns why.
 func (x *exchange) lend() {
@@ -400,6 +413,9 @@ func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.resp.BodyStream().Read(p)
 	if x.idle != nil {
 		x.idle.Stop()
+	}
+	if x.owed -= int64(n); x.owed == 0 {
+		x.whole = true // whether the upstream ends its stream at once or not
 	}
 	switch {
 	case err == nil:

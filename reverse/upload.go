@@ -16,6 +16,8 @@ type upload struct {
 	clientBody
 	head gale.RequestHeader // like that of the request, and after the end with the trailer section
 
+	trails bool // see Trails
+
 	mu     sync.Mutex
 	late   *time.Timer // cancels if the upstream doesn't take in time what was read
 	closed bool
@@ -28,6 +30,7 @@ func (x *exchange) setUpload(n int) {
 	}
 	u := new(upload)
 	u.init(x, n)
+	u.trails = u.arrives && overHTTP2(x.client.Request.Header.Protocol())
 	x.req.Header.CopyTo(&u.head)
 	x.req.SetBodyStream(u, n)
 }
@@ -36,7 +39,7 @@ func (x *exchange) setUpload(n int) {
 func (u *upload) Read(p []byte) (n int, err error) {
 	u.rest()
 	n, err = u.read(p)
-	if err == io.EOF && u.chunked && !u.passTrailers(&u.head) {
+	if err == io.EOF && (u.chunked || u.trails) && !u.passTrailers(&u.head) {
 		err = io.ErrClosedPipe
 	}
 	if n > 0 {
@@ -47,6 +50,9 @@ func (u *upload) Read(p []byte) (n int, err error) {
 
 // Trailers returns the header of the request with the trailer section, see door.Trailered.
 func (u *upload) Trailers(door.Seal) any { return &u.head }
+
+// Trails implements door.Trailing.
+func (u *upload) Trails() bool { return u.trails }
 
 // arm starts the time limit for the upstream to take what was read. It doesn't end a response that
 // has begun: an upstream that answers early need not read the rest.

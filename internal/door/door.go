@@ -131,6 +131,12 @@ type Trailered interface {
 	Trailers(Seal) any
 }
 
+// Trailing is a body stream of known length. If Trails returns true, a trailer section may come after the
+// last byte, so over HTTP/2 the stream is read to its end. HTTP/1.1 has no such messages.
+type Trailing interface {
+	Trails() bool
+}
+
 // TrailerLender is the body of a request that was received, as a stream. At its end a trailer
 // section may come, which Read stores in the header of that request.
 type TrailerLender interface {

@@ -216,7 +216,7 @@ func (d *responseDecoder) finish(dups uint64) *Error {
 		return ErrConnection
 	}
 	h.ContentLength = msg.LenChunked
-	if d.end {
+	if d.end && !d.st.IsHead() { // the response to HEAD says nothing by its end
 		h.ContentLength = 0
 	}
 	if seen&(1<<msg.ContentLength) != 0 {
