@@ -306,7 +306,7 @@ func awaitDead(c *HostClient) {
 	alive := func() bool {
 		c.pool.mu.Lock()
 		defer c.pool.mu.Unlock()
-		return c.pool.idle.at(0).conn.Alive()
+		return c.pool.idle.at(0).(*clientConn).conn.Alive()
 	}
 	for alive() {
 		time.Sleep(time.Millisecond) // between two looks

@@ -41,7 +41,7 @@ type ClientTrace struct {
 
 func (t *ClientTrace) gotConn(req *Request, w wire, wait time.Duration) {
 	if t != nil && t.GotConn != nil {
-		t.GotConn(req, w.Conn(), w.wasUsed(), wait)
+		t.GotConn(req, w.Conn(), w.uses() > 0, wait)
 	}
 }
 

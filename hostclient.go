@@ -381,8 +381,8 @@ func (c *HostClient) LastUseTime() time.Time {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
 	last := c.pool.lastUse
-	for _, hc := range c.pool.shared.all {
-		last = max(last, hc.lastUse())
+	for _, w := range c.pool.shared.all {
+		last = max(last, w.idleSince())
 	}
 	return last.Time()
 }

@@ -50,8 +50,7 @@ func (a *addrList) count(list string) int {
 }
 
 // dialReserved makes a connection for which a place in the pool is reserved. If
-// that fails, or the call ends before, the place is given back. A stream of a connection of
-// HTTP/2 is promised to the call.
+// that fails, or the call ends before, the place is given back.
 func (c *HostClient) dialReserved(k *call) (wire, error) {
 	c.pool.count(&c.pool.stats.Dials)
 	if c.Addr == "" && c.Dial == nil && c.DialTimeout == nil && c.DialContext == nil {
@@ -68,13 +67,10 @@ func (c *HostClient) dialReserved(k *call) (wire, error) {
 	} else {
 		cc, err = c.dialApart(*k, addr)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case cc.isH2:
-		return c.adoptShared(k, cc), nil
 	}
-	return cc, nil
+	return c.adopt(k, cc), nil
 }
 
 // connectReserved is connect that gives the place back if there is no connection.
@@ -118,12 +114,8 @@ func (c *HostClient) dialApart(k call, addr string) (*clientConn, error) {
 			select {
 			case done <- r:
 			case <-ended:
-				switch {
-				case r.err != nil:
-				case r.cc.isH2:
-					c.adoptShared(nil, r.cc).begin()
-				default:
-					c.release(r.cc)
+				if r.err == nil {
+					c.adoptIdle(r.cc)
 				}
 			}
 		}()
@@ -241,7 +233,7 @@ func (c *HostClient) connectTo(k call, addr string, made *net.Conn) (cc *clientC
 		return nil, err
 	}
 	cc = newClientConn(nc, addr)
-	cc.isH2 = isH2
+	cc.c, cc.isH2 = c, isH2
 	return cc, nil
 }
 

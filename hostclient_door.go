@@ -100,13 +100,11 @@ func sectionOf(from door.Trailered) (t head.Trailers) {
 func init() {
 	door.WaitingCalls = func(c any) int { return int(c.(*HostClient).pool.waiting.Load()) }
 	door.ClientStreams = func(c any) int {
-		hc := c.(*HostClient).pool.shared.first.Load()
-		if hc == nil {
+		first := c.(*HostClient).pool.shared.first.Load()
+		if first == nil {
 			return 0
 		}
-		hc.mu.Lock()
-		defer hc.mu.Unlock()
-		return hc.proto.Streams()
+		return (*first).running()
 	}
 	door.Unread = func(body any) int {
 		r := body.(*h2Reader)

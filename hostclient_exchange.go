@@ -51,7 +51,7 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 		case carryFailed, carryRetry:
 			return got == carryRetry, resp.failed(err)
 		case carryStale:
-			w, err = c.replace(k, w.(*clientConn))
+			w, err = c.replace(k, w)
 		case carryFull:
 			if err = k.mustEnd(); err == nil {
 				w, err = c.acquire(k)

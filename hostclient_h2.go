@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
@@ -27,12 +28,12 @@ type sharedConn struct {
 	cc     *clientConn
 	scheme string
 
-	promised int // streams that calls will open which have waited; under the lock of the pool
+	promised atomic.Int32 // streams that calls will open which have waited; changed under the lock of the pool
 
 	// For goroutines without mu, which set them under mu: how many streams can be opened
 	// now, and how many are open.
-	room, active atomic.Int32
-	lastIn       atomic.Int64 // the tick of the last read
+	openable, active atomic.Int32
+	lastIn           atomic.Int64 // the tick of the last read
 
 	writeFn func() // flushPatiently, for a "go" without an allocation
 	ended   atomic.Bool
@@ -115,8 +116,8 @@ func (hc *sharedConn) setRoom() {
 	if !hc.over && !hc.retired && !hc.ending && len(hc.out) < maxH2Backlog {
 		room = hc.proto.CanOpen()
 	}
-	if r := int32(room); hc.room.Load() != r {
-		hc.room.Store(r)
+	if r := int32(room); hc.openable.Load() != r {
+		hc.openable.Store(r)
 	}
 	if n := int32(hc.proto.Streams()); hc.active.Load() != n {
 		hc.active.Store(n)
@@ -129,7 +130,7 @@ func (hc *sharedConn) unlock() {
 	hc.setRoom()
 	hc.mu.Unlock()
 	c := hc.c
-	if c.pool.waiting.Load() > 0 && (hc.room.Load() > 0 || hc.active.Load() == 0 || c.h2.refused.Load()) {
+	if c.pool.waiting.Load() > 0 && (hc.openable.Load() > 0 || hc.active.Load() == 0 || c.h2.refused.Load()) {
 		c.tellLines()
 	}
 }
@@ -153,7 +154,7 @@ func (hc *sharedConn) readLoop() {
 	for {
 		n, rerr := pool.ReadOnce(conn, buf.B, &empty)
 		if n > 0 {
-			if !hc.take(buf.B[:n]) {
+			if !hc.receive(buf.B[:n]) {
 				ends = hc.isMute()
 				return
 			}
@@ -183,9 +184,9 @@ func (hc *sharedConn) resize(buf *pool.Buf, n int) *pool.Buf {
 	return buf
 }
 
-// take handles received bytes. It returns false if nothing more must be read: the connection
+// receive handles received bytes. It returns false if nothing more must be read: the connection
 // has ended, or ends when GOAWAY is written.
-func (hc *sharedConn) take(b []byte) bool {
+func (hc *sharedConn) receive(b []byte) bool {
 	woken, mine, open := hc.handle(b)
 	for i, s := range woken {
 		s.poke()
@@ -320,7 +321,7 @@ func (hc *sharedConn) end(err error) {
 	if hc.ended.Swap(true) {
 		return
 	}
-	defer hc.c.forgetShared(hc) // even if Close ends the goroutine
+	defer hc.c.unshare(hc) // even if Close ends the goroutine
 	hc.mu.Lock()
 	hc.over, hc.cause = true, err
 	hc.greet()
@@ -336,11 +337,10 @@ func (hc *sharedConn) end(err error) {
 	hc.cc.conn.Cancel()
 }
 
-// retire makes the connection take no more calls. It ends when the running ones have.
 func (hc *sharedConn) retire() {
 	hc.mu.Lock()
+	defer hc.mu.Unlock()
 	hc.refuseCalls()
-	hc.unlock()
 }
 
 // refuseCalls is retire under mu.
@@ -353,18 +353,10 @@ func (hc *sharedConn) refuseCalls() {
 	}
 }
 
-// dismiss is retire under the pool's lock. It tells no call that waits.
-func (hc *sharedConn) dismiss() {
-	hc.mu.Lock()
-	hc.refuseCalls()
-	hc.mu.Unlock()
-}
-
-// dismissIdle is dismiss if the connection has no calls, and reports whether it did.
-func (hc *sharedConn) dismissIdle() bool {
+func (hc *sharedConn) yield() bool {
 	hc.mu.Lock()
 	defer hc.mu.Unlock()
-	if hc.proto.Streams() > 0 {
+	if hc.proto.Streams() > 0 || hc.promised.Load() > 0 {
 		return false
 	}
 	hc.refuseCalls()
@@ -381,20 +373,26 @@ func (hc *sharedConn) begin() {
 	}
 }
 
-// streams returns how many streams were opened.
-func (hc *sharedConn) streams() int {
+// uses returns how many streams were opened.
+func (hc *sharedConn) uses() int {
 	hc.mu.Lock()
 	defer hc.mu.Unlock()
 	return int(hc.proto.Last()+1) / 2
 }
 
-func (hc *sharedConn) wasUsed() bool { return hc.streams() > 0 }
+// room returns how many streams can be opened, besides those that are promised to calls.
+func (hc *sharedConn) room() int { return int(hc.openable.Load() - hc.promised.Load()) }
 
-// reuses returns how many streams were opened after the first one.
-func (hc *sharedConn) reuses() uint64 { return uint64(max(hc.streams()-1, 0)) }
+func (hc *sharedConn) take(*connPool) { hc.promised.Add(1) }
+
+func (hc *sharedConn) giveBack(*connPool) { hc.promised.Add(-1) }
+
+func (hc *sharedConn) running() int { return int(hc.active.Load()) }
+
+func (hc *sharedConn) age() time.Duration { return hc.cc.age() }
 
 // Conn returns the connection itself.
 func (hc *sharedConn) Conn() net.Conn { return hc.cc.Conn() }
 
-// lastUse returns when the connection was last used, or about then.
-func (hc *sharedConn) lastUse() clock.Tick { return clock.Tick(hc.lastIn.Load()) }
+// idleSince returns when the last bytes have come.
+func (hc *sharedConn) idleSince() clock.Tick { return clock.Tick(hc.lastIn.Load()) }

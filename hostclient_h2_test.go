@@ -29,7 +29,7 @@ func TestHTTP2ClientConnAge(t *testing.T) {
 	if get() != first {
 		t.Error("another connection before the time")
 	}
-	hc := c.pool.shared.first.Load()
+	hc := oneConn(t, c)
 	hc.mu.Lock()
 	hc.cc.created -= 2 * 3600e9
 	hc.mu.Unlock()
@@ -72,8 +72,8 @@ func TestHTTP2ClientGoAway(t *testing.T) {
 	first := make(chan string)
 	go func() { first <- string(mustFetch(t, c, "GET", "http://"+p.Addr, "").Body()) }()
 	await.Until(t, "GOAWAY", func() bool {
-		hc := c.pool.shared.first.Load()
-		return hc != nil && hc.active.Load() == 1 && hc.room.Load() == 0
+		first := c.pool.shared.first.Load()
+		return first != nil && (*first).running() == 1 && (*first).room() == 0
 	})
 	if s := string(mustFetch(t, c, "POST", "http://"+p.Addr, "").Body()); s != "second" {
 		t.Errorf("%q", s)
@@ -135,8 +135,8 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 	await.Until(t, "four requests on two connections", func() bool {
 		c.pool.mu.Lock()
 		defer c.pool.mu.Unlock()
-		for _, hc := range c.pool.shared.all {
-			if hc.room.Load() != 0 {
+		for _, w := range c.pool.shared.all {
+			if w.room() != 0 {
 				return false // its SETTINGS have not come yet
 			}
 		}
@@ -197,8 +197,8 @@ func upkeepWhileQuiet(t *testing.T, hc *sharedConn, d time.Duration) {
 // oneConn returns the connection of a client that has one.
 func oneConn(t *testing.T, c *HostClient) (hc *sharedConn) {
 	t.Helper()
-	await.Until(t, "a connection", func() bool { hc = c.pool.shared.first.Load(); return hc != nil })
-	return hc
+	await.Until(t, "a connection", func() bool { return c.pool.shared.first.Load() != nil })
+	return (*c.pool.shared.first.Load()).(*sharedConn)
 }
 
 // TestHTTP2ClientPing proves that a server which says nothing gets a PING when an answer is

@@ -50,7 +50,7 @@ type h2Upkeep struct {
 
 func (u *h2Upkeep) begin(hc *sharedConn) {
 	hc.mu.Lock()
-	u.in = hc.lastUse()
+	u.in = hc.idleSince()
 	u.timer = time.AfterFunc(h2Tick, hc.tick)
 	hc.mu.Unlock()
 }
@@ -118,7 +118,7 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	u := &hc.upkeep
 	streams := hc.proto.Streams()
 	since := func(t clock.Tick) time.Duration { return time.Duration(now - t) }
-	in := hc.lastUse()
+	in := hc.idleSince()
 	switch {
 	case hc.over:
 		return nil, false
@@ -189,7 +189,7 @@ func (hc *sharedConn) rearm(now clock.Tick) {
 	u := &hc.upkeep
 	d := h2Tick
 	if hc.proto.Streams() == 0 && hc.proto.Settled() && !hc.writing && !hc.proto.InFrame() {
-		d = max(hc.c.maxIdle()-time.Duration(now-hc.lastUse()), time.Millisecond)
+		d = max(hc.c.maxIdle()-time.Duration(now-hc.idleSince()), time.Millisecond)
 	}
 	u.long = d > h2Tick
 	u.timer.Reset(d)

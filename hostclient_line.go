@@ -8,7 +8,7 @@ import (
 )
 
 // A call for which there is no room waits in one of two lines: connPool.line if it needs a
-// connection of HTTP/1.1, sharedConns.line if it needs a stream of HTTP/2. serveLines gives the
+// wire alone, sharedWires.line if it shares one. serveLines gives the
 // first calls of the lines what there is. So one rule keeps anyone from waiting while there is
 // room: who makes room, or doesn't use the room that was given to it, calls serveLines after
 // that, on each way out.
@@ -16,7 +16,7 @@ import (
 // room is what the pool gives to a call.
 type room struct {
 	kind roomKind
-	w    wire  // with roomWire
+	w    wire  // with roomAlone and roomShared
 	err  error // with roomNone
 }
 
@@ -24,21 +24,16 @@ type room struct {
 type roomKind uint8
 
 const (
-	roomWire  roomKind = iota // a connection: of HTTP/1.1 it is the call's, of HTTP/2 a stream is promised to the call
-	roomDial                  // the right to make a connection, whose place is counted in connPool.open
-	roomLead                  // as roomDial, and calls in the line of HTTP/2 wait for the result
-	roomOther                 // nothing: the host has turned out to speak the other protocol
-	roomNone                  // nothing, because of err
+	roomAlone  roomKind = iota // a wire that the call has alone
+	roomShared                 // room for a request on a shared wire
+	roomDial                   // the right to make a connection, whose place is counted in connPool.open
+	roomLead                   // as roomDial, and calls in the line for shared wires wait for the result
+	roomOther                  // nothing: the other line is that of the call, as the host has turned out
+	roomNone                   // nothing, because of err
 )
 
 // noRoom returns the room of a call that gets none because of err.
 func noRoom(err error) room { return room{kind: roomNone, err: err} }
-
-// isStream reports whether the room is a stream, which is counted in sharedConn.promised.
-func (got room) isStream() bool {
-	_, ok := got.w.(*sharedConn)
-	return ok
-}
 
 // connWaiter is a call that waits. After it was removed from its line, ready gets exactly one
 // value, and got is what the call gets.
@@ -48,7 +43,7 @@ type connWaiter struct {
 	line       *waiterList // nil once it was served
 	number     uint64      // the order in which calls came, in both lines
 	since      clock.Tick  // when it began to wait for room, 0 while it waits for a dial
-	any        bool        // in connPool.line: HTTP/2 would do, too
+	any        bool        // in connPool.line: a shared wire would do, too
 	prev, next *connWaiter
 }
 
@@ -115,7 +110,7 @@ func (c *HostClient) wait(k *call, line *waiterList) *connWaiter {
 		k.since = clock.Ticks()
 	}
 	w.number, w.since = k.number, k.since
-	w.any = line == &c.pool.line && !k.http1
+	w.any = line == &c.pool.line && k.mayShare()
 	line.insert(w)
 	return w
 }
@@ -129,7 +124,7 @@ func releaseWaiter(w *connWaiter) {
 // serve gives w, which is in a line, what it waits for. The caller holds the pool's lock.
 func (c *HostClient) serve(w *connWaiter, got room) {
 	w.line.remove(w)
-	if !got.isStream() {
+	if got.kind != roomShared {
 		c.pool.waiting.Add(-1) // otherwise when it has used the room, see passOn
 	}
 	w.got = got
@@ -264,18 +259,17 @@ func (c *HostClient) leaveLine(w *connWaiter, late error) (got room) {
 
 // returnRoom gives back what a call has got and doesn't use.
 func (c *HostClient) returnRoom(got room) {
-	if cc, ok := got.w.(*clientConn); ok {
-		c.release(cc)
+	if got.kind == roomAlone {
+		c.release(got.w)
 		return
 	}
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if hc, ok := got.w.(*sharedConn); ok {
-		hc.promised--
-		c.pool.waiting.Add(-1)
-	}
 	switch got.kind {
+	case roomShared:
+		got.w.giveBack(p)
+		p.waiting.Add(-1)
 	case roomDial:
 		p.open--
 	case roomLead:

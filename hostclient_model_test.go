@@ -556,25 +556,30 @@ func (m *poolModel) check() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	proto := hostProto(m.c.h2.proto.Load())
-	idle2, promised, free := 0, 0, 0
-	for _, hc := range x.all {
-		promised += hc.promised
-		if hc.active.Load() == 0 && hc.promised == 0 {
-			idle2++
+	idle, free, promised := 0, 0, 0 // idle wires of both kinds, shared ones with room
+	for _, w := range m.c.pool.wires() {
+		held := promisedOn(w)
+		promised += held
+		if w.running() == 0 && held == 0 {
+			idle++
 		}
-		if int(hc.room.Load()) > hc.promised {
+	}
+	for _, w := range x.all {
+		if w.room() > 0 {
 			free++
 		}
 	}
 	places := max(0, m.c.maxConns()-p.open)
-	state := fmt.Sprintf("%d open, %d idle; HTTP/2: %d connections, %d idle, %d with room, dialing %v; lines %d and %d, %d waiting, %d promised",
-		p.open, p.idle.n, len(x.all), idle2, free, x.dialing, p.line.n, x.line.n, p.waiting.Load(), promised)
+	state := fmt.Sprintf("%d open, %d idle alone, %d shared, %d idle, %d with room, dialing %v; lines %d and %d, %d waiting, %d promised",
+		p.open, p.idle.n, len(x.all), idle, free, x.dialing, p.line.n, x.line.n, p.waiting.Load(), promised)
 	m.Note("%s", state)
 	switch {
-	case p.line.n > 0 && p.idle.n+places+idle2 > 0:
-		m.fail("a call of HTTP/1.1 waits while there is room: %s", state)
+	case p.line.n > 0 && places+idle > 0:
+		m.fail("a call that needs a wire alone waits while there is room: %s", state)
 	case x.line.n > 0 && (proto == protoHTTP1 || free > 0 || !x.dialing && places+p.idle.n > 0):
-		m.fail("a call of HTTP/2 waits while there is room (protocol %d): %s", proto, state)
+		m.fail("a call that shares a wire waits while there is room (protocol %d): %s", proto, state)
+	case p.idle.n > idle:
+		m.fail("a wire that the pool offers to one call carries a request: %s", state)
 	case int(p.waiting.Load()) != p.line.n+x.line.n+promised:
 		m.fail("the count of those who wait is wrong: %s", state)
 	case x.dialing && blocked == 0:
@@ -589,6 +594,23 @@ func (m *poolModel) check() {
 			m.fail("a call waits for HTTP/1.1 that may use HTTP/2: %s", state)
 		}
 	}
+}
+
+// wires returns the wires that the pool holds, of both kinds. The caller holds its lock.
+func (p *connPool) wires() []wire {
+	all := slices.Clone(p.shared.all)
+	for i := range p.idle.n {
+		all = append(all, p.idle.at(i))
+	}
+	return all
+}
+
+// promisedOn returns for how many calls room on w is kept.
+func promisedOn(w wire) int {
+	if hc, ok := w.(*sharedConn); ok {
+		return int(hc.promised.Load())
+	}
+	return 0
 }
 
 // settle lets all calls end, and proves that nothing is left of them.

@@ -1,21 +1,16 @@
 package gale
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/internal/pool"
 )
 
 // PoolStats describes the connections of a client: their number now, and counters
-// since the client's first request. A connection of HTTP/2, which many requests share,
-// counts as one.
+// since the client's first request. A connection that many requests share counts as one.
 type PoolStats struct {
 	Open    int // connections, idle, in use or being made
 	Idle    int // idle connections
@@ -36,26 +31,30 @@ func (c *HostClient) PoolStats() PoolStats {
 	s := p.stats
 	s.Open, s.Idle, s.Waiting = p.open, p.idle.n, p.line.n
 	p.shared.count(&s)
-	all := slices.Clone(c.pool.shared.all)
+	all := slices.Clone(p.shared.all)
 	p.mu.Unlock()
-	for _, hc := range all {
-		s.Reuses += hc.reuses()
+	for _, w := range all {
+		s.Reuses += reusesOf(w)
 	}
 	return s
 }
 
-// connPool holds the connections of a HostClient. The idle ones are in the order in
-// which they became idle. If requests wait, a connection that becomes free goes to
-// the first of them at once, and so does the right to make one.
+// reusesOf returns how many requests w has carried after the first one.
+func reusesOf(w wire) uint64 { return uint64(max(w.uses()-1, 0)) }
+
+// connPool holds the wires of a HostClient, each of which has a place. A call has some alone: they
+// are here while no call has them, in the order in which they became idle. The others are shared.
+// If calls wait, room that there is goes to the first of them at once, and so does the right to make
+// a connection.
 type connPool struct {
 	mu    sync.Mutex
-	idle  connRing
-	open  int        // idle, in use or being made
-	line  waiterList // calls that wait for a connection of their own
+	idle  wireRing
+	open  int        // wires of both kinds, idle, in use or being made
+	line  waiterList // calls that wait for a wire of their own
 	stats PoolStats
 
-	shared  sharedConns
-	waiting atomic.Int32 // calls that wait, in both lines, or have a stream promised
+	shared  sharedWires
+	waiting atomic.Int32 // calls that wait, in both lines, or have room on a shared wire that they haven't used yet
 
 	sweeper *time.Timer // closes old idle connections
 	armed   bool        // the sweeper runs
@@ -64,95 +63,74 @@ type connPool struct {
 	// else that is done with a connection here.
 	now     clock.Tick
 	lastUse clock.Tick // when a request ended
-	// spare are buffers for connections in use. They replace a sync.Pool, because
-	// the lock is held anyway.
-	spare  [8]*pool.Buf
-	spares int
+	bufs    spareBufs
 }
 
-// takeBuf gives cc a buffer if there is one. The caller holds the lock.
-func (p *connPool) takeBuf(cc *clientConn) {
-	if p.spares > 0 {
-		p.spares--
-		cc.conn.LendBuffer(p.spare[p.spares])
-		p.spare[p.spares] = nil
-	}
-}
-
-// putBuf takes the buffer of cc. The caller holds the lock.
-func (p *connPool) putBuf(cc *clientConn) {
-	if p.spares == len(p.spare) {
-		cc.conn.DropBuffer()
-		return
-	}
-	if b := cc.conn.TakeBuffer(); b != nil {
-		p.spare[p.spares] = b
-		p.spares++
-	}
-}
-
-// connRing is a queue of connections that can be taken from both ends.
-type connRing struct {
-	conns []*clientConn // its length is a power of two
+// wireRing is a queue of wires that can be taken from both ends.
+type wireRing struct {
+	wires []wire // its length is a power of two
 	head  int
 	n     int
 }
 
-func (r *connRing) push(cc *clientConn) {
-	if r.n == len(r.conns) {
-		grown := make([]*clientConn, max(8, 2*r.n))
+func (r *wireRing) push(w wire) {
+	if r.n == len(r.wires) {
+		grown := make([]wire, max(8, 2*r.n))
 		for i := range r.n {
 			grown[i] = r.at(i)
 		}
-		r.conns, r.head = grown, 0
+		r.wires, r.head = grown, 0
 	}
-	r.conns[(r.head+r.n)&(len(r.conns)-1)] = cc
+	r.wires[(r.head+r.n)&(len(r.wires)-1)] = w
 	r.n++
 }
 
-func (r *connRing) at(i int) *clientConn { return r.conns[(r.head+i)&(len(r.conns)-1)] }
+func (r *wireRing) at(i int) wire { return r.wires[(r.head+i)&(len(r.wires)-1)] }
 
-func (r *connRing) popFront() *clientConn {
-	cc := r.conns[r.head]
-	r.conns[r.head] = nil
-	r.head = (r.head + 1) & (len(r.conns) - 1)
+func (r *wireRing) popFront() wire {
+	w := r.wires[r.head]
+	r.wires[r.head] = nil
+	r.head = (r.head + 1) & (len(r.wires) - 1)
 	r.n--
-	return cc
+	return w
 }
 
-func (r *connRing) popBack() *clientConn {
-	i := (r.head + r.n - 1) & (len(r.conns) - 1)
-	cc := r.conns[i]
-	r.conns[i] = nil
+func (r *wireRing) popBack() wire {
+	i := (r.head + r.n - 1) & (len(r.wires) - 1)
+	w := r.wires[i]
+	r.wires[i] = nil
 	r.n--
-	return cc
+	return w
 }
 
-// acquire returns a connection that can carry a request of k: of HTTP/1.1 an idle one that is still
-// good, a new one, or the next that becomes free; of HTTP/2 one with room for a stream, at least a
-// moment ago, or for sure if it is k.promised. The error is door.ErrHTTP1 if only HTTP/2 may be
-// used, and the host doesn't speak it.
+// acquire returns a wire that can carry a request of k: one that the call has alone, which is an idle
+// one that is still good, a new one, or the next that becomes free; or a shared one, which has room,
+// at least a moment ago, or for sure if it is k.promised. Which of them is for shares to say, with its
+// error.
 func (c *HostClient) acquire(k *call) (wire, error) {
 	for {
 		line := &c.pool.line
-		switch {
-		case !k.http1 && c.speaks() != protoHTTP1:
-			if hc := c.readyConn(); hc != nil {
-				return hc, nil
+		shares, err := c.shares(k)
+		if err != nil {
+			return nil, err
+		}
+		if shares {
+			if w := c.readyWire(); w != nil {
+				return w, nil
 			}
 			line = &c.pool.shared.line
-		case k.needsHTTP2():
-			return nil, door.ErrHTTP1
 		}
-		got, w := c.reserve(k, line)
-		if w != nil {
-			got = c.await(k, w)
+		got, waiter := c.reserve(k, line)
+		if waiter != nil {
+			got = c.await(k, waiter)
 		}
 		switch got.kind {
-		case roomWire:
-			if cc, own := got.w.(*clientConn); own {
-				return c.check(k, cc, w != nil)
+		case roomAlone:
+			if waiter == nil && k.detects(got.w) || got.w.room() > 0 {
+				return got.w, nil
 			}
+			return c.replace(k, got.w)
+		case roomShared:
 			k.promised = got.w
 			return got.w, nil
 		case roomNone:
@@ -165,62 +143,47 @@ func (c *HostClient) acquire(k *call) (wire, error) {
 	}
 }
 
-// check returns cc, or another connection if cc is dead. waited says that another call has handed
-// it over.
-func (c *HostClient) check(k *call, cc *clientConn, waited bool) (wire, error) {
-	if !waited && k.quick && cc.conn.CanSwap() || cc.conn.Alive() { // Swap itself detects a dead connection
-		return cc, nil
-	}
-	return c.replace(k, cc)
-}
-
-// replace closes an unusable connection and returns another one in its place. The
-// place stays reserved, so no other request can take it meanwhile.
-func (c *HostClient) replace(k *call, cc *clientConn) (wire, error) {
+// replace ends w, which is dead, and returns another wire in its place. The place stays reserved, so
+// no other call can take it meanwhile.
+func (c *HostClient) replace(k *call, w wire) (wire, error) {
 	for {
-		next := c.closeInPlace(cc)
+		next := c.endDead(w)
 		if next == nil {
 			return c.dialReserved(k)
 		}
-		cc = next
-		if cc.conn.Alive() {
-			return cc, nil
+		w = next
+		if w.room() > 0 {
+			return w, nil
 		}
 	}
 }
 
-// closeInPlace closes a dead connection. It returns an idle one, or nil if there is none and
-// the place of the dead one stays reserved.
-func (c *HostClient) closeInPlace(cc *clientConn) (next *clientConn) {
-	closed := false
-	defer func() {
-		if !closed { // Close has ended the goroutine
-			c.unreserve()
-		}
-	}()
-	cc.conn.Close()
-	closed = true
+// endDead ends a dead wire. It returns an idle one, or nil if there is none and the place of the dead
+// one stays reserved.
+func (c *HostClient) endDead(w wire) (next wire) {
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	w.yield()
 	p.stats.Dead++
 	if p.idle.n == 0 {
 		return nil
 	}
 	next = p.idle.popFront()
+	next.take(p)
 	p.open-- // because next has a place of its own
 	c.serveLines()
 	return next
 }
 
-// reserve returns room for k, or a place in line, which is that of its protocol.
+// reserve returns room for k, or a place in line.
 func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter) {
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if line == &p.line && p.idle.n > 0 {
-		if cc := c.popIdle(); cc != nil {
-			return room{w: cc}, nil
+		if w := c.popIdle(); w != nil {
+			return room{w: w}, nil
 		}
 	}
 	p.waiting.Add(1) // before it looks for room, so that a call that ends meanwhile sees it
@@ -230,36 +193,35 @@ func (c *HostClient) reserve(k *call, line *waiterList) (got room, w *connWaiter
 	}
 	switch {
 	case found:
-	case line == &p.line && !k.http1 && c.speaks() == protoHTTP2: // as of a moment ago
+	case line == &p.line && k.mayShare() && c.mayShare(): // as of a moment ago
 		got.kind = roomOther
 	case c.MaxConnWaitTimeout <= 0 && !p.shared.waitsForDial(line):
 		got = noRoom(ErrNoFreeConns)
 	default:
 		return room{}, c.wait(k, line)
 	}
-	if !got.isStream() {
+	if got.kind != roomShared {
 		p.waiting.Add(-1)
 	}
 	return got, nil
 }
 
 // find looks for room for a call of a line. The caller holds the lock, and counts the call in
-// connPool.waiting as long as a stream is promised to it.
+// connPool.waiting as long as it has room on a shared wire.
 func (c *HostClient) find(line *waiterList) (got room, ok bool) {
 	if line == &c.pool.line {
-		return c.findOwn()
+		return c.findAlone()
 	}
 	return c.findShared()
 }
 
-// findOwn finds room for a call that needs a connection of HTTP/1.1. The caller holds the
-// lock.
-func (c *HostClient) findOwn() (got room, ok bool) {
+// findAlone finds room for a call that needs a wire alone. The caller holds the lock.
+func (c *HostClient) findAlone() (got room, ok bool) {
 	p := &c.pool
 	switch {
 	case p.idle.n > 0:
-		if cc := c.popIdle(); cc != nil {
-			return room{w: cc}, true
+		if w := c.popIdle(); w != nil {
+			return room{w: w}, true
 		}
 		return noRoom(ErrConnPoolStrategyNotImpl), true
 	case p.open < c.maxConns():
@@ -271,32 +233,26 @@ func (c *HostClient) findOwn() (got room, ok bool) {
 	return room{}, false
 }
 
-// popIdle takes an idle connection. The result is nil if ConnPoolStrategy has no valid value. The
+// popIdle takes an idle wire. The result is nil if ConnPoolStrategy has no valid value. The
 // caller holds the lock.
-func (c *HostClient) popIdle() (cc *clientConn) {
+func (c *HostClient) popIdle() (w wire) {
 	p := &c.pool
 	switch c.ConnPoolStrategy {
 	case FIFO:
-		cc = p.idle.popFront()
+		w = p.idle.popFront()
 	case LIFO:
-		cc = p.idle.popBack()
+		w = p.idle.popBack()
 	default:
 		return nil
 	}
 	p.stats.Reuses++
-	p.takeBuf(cc)
-	return cc
+	w.take(p)
+	return w
 }
 
-// yieldPlace closes an idle connection, so that its place can be used for one of HTTP/2, and
-// reports whether there was one. The caller holds the lock, and has the place then.
-func (p *connPool) yieldPlace() bool {
-	if p.idle.n == 0 {
-		return false
-	}
-	go p.idle.popFront().conn.Close() // the lock is held
-	return true
-}
+// yieldPlace ends an idle wire, so that its place can be used for a shared one, and reports whether
+// there was one. The caller holds the lock, and has the place then.
+func (p *connPool) yieldPlace() bool { return p.idle.n > 0 && p.idle.popFront().yield() }
 
 func (p *connPool) count(n *uint64) {
 	p.mu.Lock()
@@ -304,23 +260,22 @@ func (p *connPool) count(n *uint64) {
 	p.mu.Unlock()
 }
 
-// release gives back a connection that can be reused.
-func (c *HostClient) release(cc *clientConn) {
+// release gives back a wire that the call had alone, and that can be used again.
+func (c *HostClient) release(w wire) {
 	p := &c.pool
 	p.mu.Lock()
 	if p.open > c.maxConns() {
 		p.mu.Unlock()
-		c.discard(cc)
+		w.retire()
 		return
 	}
 	if !p.armed {
 		p.now = clock.Ticks()
 		c.arm()
 	}
-	cc.lastUse, p.lastUse = p.now, p.now
-	cc.conn.MarkIdle()
-	p.putBuf(cc)
-	p.idle.push(cc)
+	p.lastUse = p.now
+	w.giveBack(p)
+	p.idle.push(w)
 	if p.waiting.Load() > 0 {
 		c.serveLines()
 	}
@@ -334,17 +289,11 @@ func (c *HostClient) touch() {
 	c.pool.mu.Unlock()
 }
 
-// discard closes a connection and gives its place to others.
-func (c *HostClient) discard(cc *clientConn) {
-	defer c.unreserve() // even if Close ends the goroutine
-	cc.conn.Close()
-}
-
-// discardAll is discard for several.
-func (c *HostClient) discardAll(all []*clientConn) {
+// retireAll retires wires, even if the end of one ends the goroutine.
+func retireAll(all []wire) {
 	if len(all) > 0 {
-		defer c.discardAll(all[1:])
-		c.discard(all[0])
+		defer retireAll(all[1:])
+		all[0].retire()
 	}
 }
 
@@ -355,6 +304,11 @@ func (c *HostClient) unreserve() {
 	p.open--
 	c.serveLines()
 	p.mu.Unlock()
+}
+
+// isOld reports whether a connection was used for MaxConnDuration.
+func (c *HostClient) isOld(w wire) bool {
+	return c.MaxConnDuration > 0 && w.age() > c.MaxConnDuration
 }
 
 func (c *HostClient) maxIdle() time.Duration {
@@ -378,54 +332,51 @@ func (c *HostClient) arm() {
 	p.sweeper.Reset(d)
 }
 
-// sweep closes the connections that have been idle for too long. It runs again as
-// long as there are idle connections. Their times of last use may be too early by
+// sweep ends the wires that have been idle for too long. It runs again as
+// long as there are idle ones. Their times of last use may be too early by
 // up to one period.
 func (c *HostClient) sweep() {
 	p := &c.pool
-	var old []*clientConn
+	var old []wire
 	p.mu.Lock()
 	p.armed = false
 	p.now = clock.Ticks()
-	for p.idle.n > 0 && time.Duration(p.now-p.idle.at(0).lastUse) >= c.maxIdle()+c.sweepPeriod() {
+	for p.idle.n > 0 && time.Duration(p.now-p.idle.at(0).idleSince()) >= c.maxIdle()+c.sweepPeriod() {
 		old = append(old, p.idle.popFront())
 		p.stats.Expired++
 	}
 	if p.idle.n > 0 {
 		c.arm()
 	}
-	for p.spares > 0 {
-		p.spares--
-		pool.Put(p.spare[p.spares])
-		p.spare[p.spares] = nil
-	}
+	p.bufs.empty()
 	p.mu.Unlock()
-	c.discardAll(old)
+	retireAll(old)
 }
 
 // CloseIdleConnections closes the connections that are idle. Connections in use
 // stay open.
 func (c *HostClient) CloseIdleConnections() {
-	c.dropIdle(func(*clientConn) bool { return true })
-	c.retireIdle()
+	c.dropIdle(func(wire) bool { return true })
+	c.pool.mu.Lock()
+	all := slices.Clone(c.pool.shared.all)
+	c.pool.mu.Unlock()
+	retireAll(slices.DeleteFunc(all, func(w wire) bool { return w.running() > 0 }))
 }
 
-// dropSuspects closes idle connections that may be dead, after a use has shown that
-// one is dead: a server that went away took all of them with it.
-func (c *HostClient) dropSuspects() {
-	c.dropIdle(func(cc *clientConn) bool { return !cc.conn.CanCheck() || !cc.conn.Alive() })
-}
+// dropSuspects ends idle wires that may be dead, after a use has shown that one is dead: a server
+// that went away took all of them with it.
+func (c *HostClient) dropSuspects() { c.dropIdle(isSuspect) }
 
-// dropIdle closes the idle connections for which drop reports true.
-func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
+// dropIdle ends the idle wires for which drop reports true.
+func (c *HostClient) dropIdle(drop func(wire) bool) {
 	p := &c.pool
 	p.mu.Lock()
-	var all []*clientConn
+	var all []wire
 	for n := p.idle.n; n > 0; n-- {
-		if cc := p.idle.popFront(); drop(cc) {
-			all = append(all, cc)
+		if w := p.idle.popFront(); drop(w) {
+			all = append(all, w)
 		} else {
-			p.idle.push(cc)
+			p.idle.push(w)
 		}
 	}
 	if p.idle.n == 0 && p.armed {
@@ -433,54 +384,5 @@ func (c *HostClient) dropIdle(drop func(*clientConn) bool) {
 		p.armed = false
 	}
 	p.mu.Unlock()
-	c.discardAll(all)
+	retireAll(all)
 }
-
-// AcquireConn returns a connection of the pool, for implementations of
-// [RoundTripper]: an idle one, or a new one. It offers the server the protocols that
-// TLSConfig has, and returns no connection of HTTP/2 that this package uses. If reqTimeout is positive, it limits
-// the time that this takes. connectionClose says that the connection won't be
-// reused; it has no effect here. Give the connection back with ReleaseConn, or with
-// CloseConn if it can't be reused. It has no deadlines.
-func (c *HostClient) AcquireConn(reqTimeout time.Duration, connectionClose bool) (cc *clientConn, err error) {
-	k := newCall(context.Background(), reqTimeout)
-	k.kind, k.http1 = callRaw, true
-	w, err := c.acquire(&k)
-	if err != nil {
-		return nil, err
-	}
-	cc = w.(*clientConn)
-	if cc.conn.HasDeadlines() {
-		if err = cc.clearDeadlines(); err != nil {
-			c.discard(cc)
-			return nil, err
-		}
-	}
-	return cc, nil
-}
-
-// ReleaseConn gives back a connection that can be used for another request. The
-// exchange must be complete and all its bytes must have been read. Deadlines that
-// were set on it are cleared.
-func (c *HostClient) ReleaseConn(cc *clientConn) {
-	if cc.clearDeadlines() != nil {
-		c.discard(cc)
-		return
-	}
-	cc.served++
-	c.release(cc)
-}
-
-// clearDeadlines clears the deadlines that are set. If a method of the user's
-// connection panics, that is an error.
-func (cc *clientConn) clearDeadlines() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("gale: SetDeadline of a %T panicked: %v", cc.Conn(), r)
-		}
-	}()
-	return cc.conn.ClearDeadlines()
-}
-
-// CloseConn closes a connection that AcquireConn returned.
-func (c *HostClient) CloseConn(cc *clientConn) { c.discard(cc) }

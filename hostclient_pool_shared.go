@@ -6,46 +6,68 @@ import (
 	"sync/atomic"
 
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/door"
 )
 
-// sharedConns are the connections of a HostClient that many calls share: those of HTTP/2. Each has
-// a place of the pool, like the other connections. connPool.mu guards the fields after first.
-type sharedConns struct {
-	first atomic.Pointer[sharedConn] // where calls look first, or nil
+// sharedWires are the wires of a HostClient that many calls share. Each has a place of the pool, like
+// the others. connPool.mu guards the fields after first.
+type sharedWires struct {
+	first atomic.Pointer[wire] // where calls look first, or nil
 
-	all     []*sharedConn
-	line    waiterList // calls that wait for a stream
+	all     []wire
+	line    waiterList // calls that wait for room on one
 	dialing bool       // a call is dialing; others wait for the result
 	turn    int        // to use the addresses of the host in turns
 	addrs   int        // how many addresses the host has, 0 if that isn't known yet
 }
 
-// readyConn returns the connection of HTTP/2 that calls use first, if it has room and no call
-// waits, or nil.
-func (c *HostClient) readyConn() *sharedConn {
-	hc := c.pool.shared.first.Load()
-	switch {
-	case hc == nil, c.pool.waiting.Load() > 0, hc.room.Load() <= 0:
-		return nil
-	case c.isOld(hc.cc):
-		hc.retire()
+// readyWire returns the shared wire that calls use first, if it has room and no call waits, or nil.
+func (c *HostClient) readyWire() wire {
+	first := c.pool.shared.first.Load()
+	if first == nil || c.pool.waiting.Load() > 0 {
 		return nil
 	}
-	return hc
+	w := *first
+	switch {
+	case w.room() <= 0:
+		return nil
+	case c.isOld(w):
+		w.retire()
+		return nil
+	}
+	return w
 }
 
-// findShared finds room for a call that needs HTTP/2, unless the host speaks HTTP/1.1.
-// While a call is dialing, others that find no stream wait for the result. The caller holds
-// the pool's lock.
+// setFirst makes w the wire where calls look first.
+func (x *sharedWires) setFirst(w wire) {
+	if first := x.first.Load(); first == nil || *first != w {
+		boxed := w
+		x.first.Store(&boxed)
+	}
+}
+
+// remove removes w from the list, and reports whether it was there. The caller holds the pool's lock.
+func (x *sharedWires) remove(w wire) bool {
+	if first := x.first.Load(); first != nil && *first == w {
+		x.first.Store(nil)
+	}
+	i := slices.Index(x.all, w)
+	if i < 0 {
+		return false
+	}
+	x.all = slices.Delete(x.all, i, i+1)
+	return true
+}
+
+// findShared finds room for a call on a shared wire, if the host may have any. While a call is
+// dialing, others that find no room wait for the result. The caller holds the pool's lock.
 func (c *HostClient) findShared() (got room, ok bool) {
 	p, x := &c.pool, &c.pool.shared
-	if c.speaks() == protoHTTP1 {
+	if !c.mayShare() {
 		return room{kind: roomOther}, true
 	}
-	if hc := x.choose(c); hc != nil {
-		hc.promised++
-		return room{w: hc}, true
+	if w := x.choose(c); w != nil {
+		w.take(p)
+		return room{kind: roomShared, w: w}, true
 	}
 	switch {
 	case x.dialing:
@@ -59,10 +81,10 @@ func (c *HostClient) findShared() (got room, ok bool) {
 	return room{kind: roomLead}, true
 }
 
-// choose returns a connection with room: the first one, so that those that aren't needed
+// choose returns a wire with room: the first one, so that those that aren't needed
 // become idle. If the host has several addresses, it takes them in turns, and returns nil as
-// long as there are fewer connections. The caller holds the pool's lock.
-func (x *sharedConns) choose(c *HostClient) *sharedConn {
+// long as there are fewer wires. The caller holds the pool's lock.
+func (x *sharedWires) choose(c *HostClient) wire {
 	if x.addrs == 0 {
 		x.addrs = c.addrs.count(c.Addr)
 	}
@@ -76,45 +98,48 @@ func (x *sharedConns) choose(c *HostClient) *sharedConn {
 		from = x.turn % n
 	}
 	for i := range n {
-		h := x.all[(from+i)%n]
-		if int(h.room.Load()) <= h.promised {
+		w := x.all[(from+i)%n]
+		if w.room() <= 0 {
 			continue
 		}
-		if c.isOld(h.cc) {
-			h.dismiss()
+		if c.isOld(w) {
+			w.retire()
 			continue
 		}
 		if x.addrs <= 1 {
-			x.first.Store(h)
+			x.setFirst(w)
 		}
-		return h
+		return w
 	}
 	return nil
 }
 
 // waitsForDial reports whether those who wait in line wait for the end of a dial, not for
 // room. The caller holds the pool's lock.
-func (x *sharedConns) waitsForDial(line *waiterList) bool { return x.dialing && line == &x.line }
+func (x *sharedWires) waitsForDial(line *waiterList) bool { return x.dialing && line == &x.line }
 
-// passOn is called when a call has opened the stream that was promised to it, or won't open
-// it. It does nothing if none was.
+// passOn is called when a call has used the room that it had on a shared wire, or won't use
+// it. It does nothing if it had none.
 func (c *HostClient) passOn(k *call) {
 	if k.promised != nil {
-		got := room{w: k.promised.(wire)}
+		got := room{kind: roomShared, w: k.promised.(wire)}
 		k.promised = nil
 		c.returnRoom(got)
 	}
 }
 
 // dialForAll is dialReserved for which other calls wait. It gives them room, or its error. If k
-// can't use the connection, because that is of HTTP/1.1, the others can.
+// can't use the wire, the others can.
 func (c *HostClient) dialForAll(k *call) (wire, error) {
 	w, err := c.dialFirst(k)
-	if cc, own := w.(*clientConn); own && k.needsHTTP2() {
-		c.release(cc)
-		return nil, door.ErrHTTP1
+	if err != nil {
+		return nil, err
 	}
-	return w, err
+	if err := k.refuses(w); err != nil {
+		c.release(w)
+		return nil, err
+	}
+	return w, nil
 }
 
 func (c *HostClient) dialFirst(k *call) (w wire, err error) {
@@ -161,85 +186,60 @@ func (c *HostClient) serveAfterDial() {
 	}
 }
 
-// adoptShared makes cc, whose place is reserved, one of the connections of HTTP/2. If k isn't nil, a
-// stream is promised to it.
-func (c *HostClient) adoptShared(k *call, cc *clientConn) *sharedConn {
-	hc := c.newSharedConn(cc)
+// share makes w, whose place is reserved, one of the shared wires. If k isn't nil, room on it is
+// k's. The caller holds the pool's lock, also while it makes w, which therefore hasn't ended yet.
+func (c *HostClient) share(k *call, w wire) {
 	p, x := &c.pool, &c.pool.shared
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c.h2.proto.Store(uint32(protoHTTP2))
 	if k != nil {
-		hc.promised++
+		w.take(p)
 		p.waiting.Add(1)
-		k.promised = hc
+		k.promised = w
 	}
-	if hc.ended.Load() { // it isn't in the list, so forgetShared leaves the place to this call
-		p.open--
-	} else {
-		x.all = append(x.all, hc)
-		if c.addrs.count(c.Addr) == 1 {
-			x.first.CompareAndSwap(nil, hc)
-		}
+	x.all = append(x.all, w)
+	if x.first.Load() == nil && c.addrs.count(c.Addr) == 1 {
+		x.setFirst(w)
 	}
-	for w := p.line.first; w != nil; {
-		next := w.next
-		if w.any {
-			c.serve(w, room{kind: roomOther})
+	for waiter := p.line.first; waiter != nil; {
+		next := waiter.next
+		if waiter.any {
+			c.serve(waiter, room{kind: roomOther})
 		}
-		w = next
+		waiter = next
 	}
 	c.serveLines()
-	return hc
 }
 
-// yieldPlace ends an idle connection, so that its place can be used for one of HTTP/1.1, and
-// reports whether there was one. The caller holds the pool's lock, and has the place then.
-func (x *sharedConns) yieldPlace() bool {
-	for i, hc := range x.all {
-		if hc.active.Load() == 0 && hc.promised == 0 && hc.dismissIdle() {
-			x.all = slices.Delete(x.all, i, i+1)
-			x.first.CompareAndSwap(hc, nil)
-			return true
+// yieldPlace ends a shared wire that no call uses, so that its place can be used for a wire of a
+// call's own, and reports whether there was one. The caller holds the pool's lock, and has the place
+// then.
+func (x *sharedWires) yieldPlace() bool {
+	for _, w := range x.all {
+		if w.running() == 0 && w.yield() {
+			return x.remove(w)
 		}
 	}
 	return false
 }
 
-// forgetShared gives back the place of a connection that has ended, unless it was yielded, or ended
-// before adoptShared.
-func (c *HostClient) forgetShared(hc *sharedConn) {
-	reuses := hc.reuses()
+// unshare gives back the place of a shared wire that has ended, unless it was yielded.
+func (c *HostClient) unshare(w wire) {
+	reuses := reusesOf(w)
 	p := &c.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stats.Reuses += reuses
 	p.lastUse = clock.Ticks()
-	c.pool.shared.first.CompareAndSwap(hc, nil)
-	i := slices.Index(c.pool.shared.all, hc)
-	if i < 0 {
-		return
-	}
-	c.pool.shared.all = slices.Delete(c.pool.shared.all, i, i+1)
-	p.open--
-	c.serveLines()
-}
-
-// retireIdle closes the idle connections of HTTP/2.
-func (c *HostClient) retireIdle() {
-	c.pool.mu.Lock()
-	all := slices.Clone(c.pool.shared.all)
-	c.pool.mu.Unlock()
-	for _, hc := range all {
-		hc.dismissIdle()
+	if p.shared.remove(w) {
+		p.open--
+		c.serveLines()
 	}
 }
 
 // count adds what x has to s, and returns how many calls are running. The caller holds the
 // pool's lock.
-func (x *sharedConns) count(s *PoolStats) (running int) {
-	for _, hc := range x.all {
-		n := int(hc.active.Load())
+func (x *sharedWires) count(s *PoolStats) (running int) {
+	for _, w := range x.all {
+		n := w.running()
 		if running += n; n == 0 {
 			s.Idle++
 		}

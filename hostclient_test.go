@@ -249,10 +249,10 @@ func TestPoolExpiry(t *testing.T) {
 	})
 }
 
-// TestConnRing proves that the queue of idle connections behaves like a slice.
-func TestConnRing(t *testing.T) {
-	var r connRing
-	var model []*clientConn
+// TestWireRing proves that the queue of idle wires behaves like a slice.
+func TestWireRing(t *testing.T) {
+	var r wireRing
+	var model []wire
 	for i := range 10_000 {
 		switch {
 		case len(model) == 0 || i*7919%5 < 3:

@@ -1,19 +1,99 @@
 package gale
 
-import "net"
+import (
+	"net"
+	"time"
 
-// wire is a connection to the host, of any protocol.
+	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
+)
+
+// wire is a connection to the host, of any protocol. A call has a clientConn alone, and shares a
+// sharedConn with others.
+//
+// The methods of a clientConn are called by the call that has it, or under the pool's lock while it is
+// idle. Those of a sharedConn may be called by any goroutine, under the pool's lock or without it.
 type wire interface {
 	// Conn returns the connection itself.
 	Conn() net.Conn
-	// wasUsed reports whether it has carried requests before.
-	wasUsed() bool
+	// age returns how long ago it was made.
+	age() time.Duration
+	// uses returns how many requests it has carried.
+	uses() int
+	// room returns how many more requests can begin on it now. It is 0 or 1 for a clientConn, which
+	// has room unless it is dead.
+	room() int
+	// take keeps room for a request of a call. giveBack ends that: a clientConn has carried the
+	// request, or won't; on a sharedConn the request has begun, or won't. The caller holds the
+	// pool's lock.
+	take(p *connPool)
+	giveBack(p *connPool)
+	// running returns how many requests it carries now.
+	running() int
+	// idleSince returns when the last request ended, or about then, if none is running.
+	idleSince() clock.Tick
+	// retire makes it take no more requests. It ends when the running ones have, and gives back
+	// its place in the pool then.
+	retire()
+	// yield is retire if no request uses it, which it reports. The place is then the caller's. It
+	// doesn't wait, and the caller holds the pool's lock.
+	yield() bool
 }
 
-var (
-	_ wire = (*clientConn)(nil)
-	_ wire = (*sharedConn)(nil)
-)
+// shares reports whether k uses a wire that calls share, as far as is known of the host. The error is
+// door.ErrHTTP1 if it needs one, and the host has none.
+func (c *HostClient) shares(k *call) (bool, error) {
+	switch {
+	case k.mayShare() && c.mayShare():
+		return true, nil
+	case k.needsHTTP2():
+		return false, door.ErrHTTP1
+	}
+	return false, nil
+}
+
+// mayShare reports whether the host may speak a protocol whose wires calls share. The pool asks it
+// under its lock, too.
+func (c *HostClient) mayShare() bool { return c.speaks() != protoHTTP1 }
+
+// mayShare reports whether k may use a wire that calls share.
+func (k *call) mayShare() bool { return !k.http1 }
+
+// refuses returns door.ErrHTTP1 if k can't use w, which it has dialed.
+func (k *call) refuses(w wire) error {
+	if _, alone := w.(*clientConn); alone && k.needsHTTP2() {
+		return door.ErrHTTP1
+	}
+	return nil
+}
+
+// adopt makes cc, a new connection whose place is reserved, a wire of the protocol that it speaks.
+// Room on it is k's.
+func (c *HostClient) adopt(k *call, cc *clientConn) wire {
+	if !cc.isH2 {
+		return cc
+	}
+	return c.adoptHTTP2(k, cc)
+}
+
+// adoptIdle is adopt for a connection whose call has ended.
+func (c *HostClient) adoptIdle(cc *clientConn) {
+	if !cc.isH2 {
+		c.release(cc)
+		return
+	}
+	c.adoptHTTP2(nil, cc).begin()
+}
+
+// adoptHTTP2 is adopt for HTTP/2. k may be nil.
+func (c *HostClient) adoptHTTP2(k *call, cc *clientConn) *sharedConn {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	c.h2.proto.Store(uint32(protoHTTP2))
+	hc := c.newSharedConn(cc)
+	c.share(k, hc)
+	return hc
+}
 
 // carryOutcome says what has become of a request that was given to a connection. An error stands
 // beside it, not in its place.

@@ -322,7 +322,7 @@ func TestClientConnForgets(t *testing.T) {
 			"clientconn.Conn.vec":     "WriteBoth empties it when it returns",
 			"clientconn.Conn.bufs":    "WriteBoth empties it when it returns",
 			"clientconn.Conn.readErr": "Fill returns it, so that the exchange fails and the connection is closed",
-			"clientconn.trier.onTry":  own, "gale.clientConn.isH2": own,
+			"clientconn.trier.onTry":  own, "gale.clientConn.isH2": own, "gale.clientConn.c": own, "gale.clientConn.idle": "take clears it",
 			"clientconn.trier.b":       "TryWrite empties it when it returns",
 			"clientconn.trier.n":       "TryWrite sets it first",
 			"clientconn.trier.err":     "TryWrite empties it when it returns",
@@ -339,7 +339,7 @@ func TestClientConnForgets(t *testing.T) {
 			c := &HostClient{}
 			c.pool.armed = true // no sweeper
 			c.release(cc)
-			if b := c.pool.spare[0]; b != nil && len(b.B) > 0 {
+			if b := c.pool.bufs.bufs[0]; b != nil && len(b.B) > 0 {
 				t.Errorf("a spare buffer holds %q", b.B)
 			}
 		},

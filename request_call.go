@@ -32,7 +32,7 @@ type call struct {
 	upgraded     *door.Upgraded // of callUpgrade, nil without a 101
 
 	// Of the attempt, see hostclient_line.go.
-	promised any        // the sharedConn on which a stream is kept for the call, until it has opened it
+	promised any        // the shared wire on which room is kept for the call until its request begins, or nil
 	number   uint64     // of the connWaiter of a call that has waited, or 0
 	since    clock.Tick // when it began to wait, or 0
 }
