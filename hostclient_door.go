@@ -46,7 +46,7 @@ func init() {
 		c := client.(*HostClient)
 		k := newCall(ctx, 0)
 		k.kind, k.http1 = callUpgrade, true
-		err := c.doCall(&k, req.(*Request), resp.(*Response))
+		err := c.doOpen(&k, req.(*Request), resp.(*Response))
 		return k.upgraded, err
 	}
 	door.DialTLS = func(client any, dial func(ctx context.Context, network, addr string, protocols []string) (net.Conn, error)) {

@@ -65,7 +65,7 @@ func (c *HostClient) OpenStream(ctx context.Context, req *Request, resp *Respons
 	}
 	k := newCall(ctx, req.timeout)
 	k.kind = callStream
-	switch err := c.doCall(&k, req, resp); {
+	switch err := c.doOpen(&k, req, resp); {
 	case errors.Is(err, door.ErrHTTP1):
 		return nil, ErrNoExtendedConnect
 	case err != nil:

@@ -49,6 +49,32 @@ func (c *HostClient) doCall(k *call, req *Request, resp *Response) (err error) {
 	return err
 }
 
+// doOpen is doCall for a call that opens k.stream or k.upgraded. It closes what the caller doesn't get,
+// because a function of the program has panicked, ended the goroutine or failed.
+func (c *HostClient) doOpen(k *call, req *Request, resp *Response) (err error) {
+	err = errNoConn // until doCall returns
+	defer func() {
+		if err != nil {
+			k.closeOpened()
+		}
+	}()
+	err = c.doCall(k, req, resp)
+	return err
+}
+
+// closeOpened closes what the call has opened.
+func (k *call) closeOpened() {
+	if k.upgraded != nil {
+		k.upgraded.Close()
+		k.upgraded = nil
+	}
+	if k.stream != nil {
+		_ = k.stream.(interface{ SetLinger(seconds int) error }).SetLinger(0) // the stream is reset at once
+		_ = k.stream.Close()
+		k.stream = nil
+	}
+}
+
 // doDrop is do for callers that don't want the response.
 func (c *HostClient) doDrop(k *call, req *Request) error {
 	resp := acquireResponse()
@@ -106,10 +132,8 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 	defer c.pending.Add(-1)
 	own := *k // the call itself stays where it is, which is not on the heap
 	req.call = &own
-	defer func() { req.call = nil }()
-	retry, err = c.Transport.RoundTrip(c, req, resp)
-	*k = own
-	return retry, err
+	defer func() { req.call, *k = nil, own }()
+	return c.Transport.RoundTrip(c, req, resp)
 }
 
 // again reports whether req is sent again after err. It asks the user's functions;

@@ -2,14 +2,19 @@ package gale
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -152,5 +157,94 @@ func TestWires(t *testing.T) {
 			await.Until(t, "its place", func() bool { return c.PoolStats().Open == 0 })
 			check("when it was retired", w, 0, false)
 		})
+	}
+}
+
+// losingTransport is a RoundTripper that panics or fails after the request was sent.
+type losingTransport struct{ err error }
+
+func (l losingTransport) RoundTrip(hc *HostClient, req *Request, resp *Response) (retry bool, err error) {
+	if _, err := DefaultTransport.RoundTrip(hc, req, resp); err != nil {
+		return false, err
+	}
+	if l.err == nil {
+		panic("lost")
+	}
+	return false, l.err
+}
+
+// TestOpenedAndLost proves that a stream of OpenStream, and a connection that the client gives away
+// after a 101, are closed if the caller doesn't get them, because a function of the program has
+// panicked, ended the goroutine or failed.
+func TestOpenedAndLost(t *testing.T) {
+	h1 := peers.StartScript(t, func(p *peers.ScriptConn, _ int) {
+		p.Request()
+		p.Say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		p.Hold()
+	})
+	h2 := peers.NewH2Script(t, func(p *peers.H2Actor) {
+		p.Greet(uint32(http2.SettingEnableConnectProtocol), 1)
+		p.Send(p.Ok(p.Asked().ID))
+		p.Hold()
+	})
+	t.Cleanup(h2.Stop)
+	kinds := map[string]func() (*HostClient, func(req *Request) error){
+		"upgrade": func() (*HostClient, func(req *Request) error) {
+			c := &HostClient{Addr: h1.Addr()}
+			return c, func(req *Request) error {
+				req.SetRequestURI(h1.URL())
+				req.Header.Set("Connection", "Upgrade")
+				req.Header.Set("Upgrade", "x")
+				_, err := door.Upgrade(context.Background(), c, req, &Response{})
+				return err
+			}
+		},
+		"OpenStream": func() (*HostClient, func(req *Request) error) {
+			c := scriptClient(h2)
+			return c, func(req *Request) error {
+				connectRequest("/").CopyTo(req)
+				_, err := c.OpenStream(context.Background(), req, nil)
+				return err
+			}
+		},
+	}
+	errLost := errors.New("lost")
+	ways := map[string]func(c *HostClient){
+		"Trace.Done panics": func(c *HostClient) {
+			c.Trace = &ClientTrace{Done: func(*Request, *Response, int, error) { panic("lost") }}
+		},
+		"Trace.Done ends the goroutine": func(c *HostClient) {
+			c.Trace = &ClientTrace{Done: func(*Request, *Response, int, error) { runtime.Goexit() }}
+		},
+		"a RoundTripper panics": func(c *HostClient) { c.Transport = losingTransport{} },
+		"a RoundTripper fails":  func(c *HostClient) { c.Transport = losingTransport{errLost} },
+	}
+	for kind, makes := range kinds {
+		for way, loses := range ways {
+			t.Run(kind+", "+way, func(t *testing.T) {
+				c, open := makes()
+				loses(c)
+				var err error
+				var p any
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { p = recover() }()
+					err = open(&Request{})
+				}()
+				<-done
+				if err != nil && err != errLost || p != nil && p != "lost" {
+					t.Fatalf("error %v, panic %v", err, p)
+				}
+				c.Transport = nil
+				if n := c.PendingRequests(); n != 0 {
+					t.Errorf("%d requests are pending: %+v", n, c.PoolStats())
+				}
+				c.CloseIdleConnections()
+				if !t.Failed() {
+					await.Until(t, "the end of the connection", func() bool { return c.ConnsCount() == 0 })
+				}
+			})
+		}
 	}
 }
