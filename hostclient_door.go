@@ -37,9 +37,9 @@ func init() {
 	door.MayHTTP2 = func(client any) bool {
 		return client.(*HostClient).speaks() != protoHTTP1
 	}
-	door.DoHTTP2 = func(ctx context.Context, client, req, resp any) error {
+	door.DoTrailers = func(ctx context.Context, client, req, resp any) error {
 		k := newCall(ctx, 0)
-		k.kind = callHTTP2
+		k.kind = callTrailers
 		return client.(*HostClient).doCall(&k, req.(*Request), resp.(*Response))
 	}
 	door.Upgrade = func(ctx context.Context, client, req, resp any) (*door.Upgraded, error) {

@@ -209,7 +209,14 @@ func (s *h2Call) open(k *call, req *Request, out *h2Outgoing) (carryOutcome, err
 	var err error
 	switch {
 	case !s.opens:
+		takes := k.kind == callTrailers && !req.Header.s.Has(msg.Te)
+		if takes {
+			req.Header.Set(HeaderTE, "trailers")
+		}
 		hc.out, s.st, err = hc.proto.AppendRequest(hc.out, &req.Header.s, hc.scheme, out.isEmpty())
+		if takes {
+			req.Header.Del(HeaderTE)
+		}
 	case !hc.proto.PeerConnects():
 		return carryFailed, ErrNoExtendedConnect
 	default:

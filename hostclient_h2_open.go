@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/door"
 )
 
 // The errors of OpenStream.
@@ -66,8 +65,6 @@ func (c *HostClient) OpenStream(ctx context.Context, req *Request, resp *Respons
 	k := newCall(ctx, req.timeout)
 	k.kind = callStream
 	switch err := c.doOpen(&k, req, resp); {
-	case errors.Is(err, door.ErrHTTP1):
-		return nil, ErrNoExtendedConnect
 	case err != nil:
 		return nil, err
 	case k.stream == nil && resp.StatusCode()/100 == 2: // of a RoundTripper that can't open streams

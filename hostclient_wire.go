@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
-	"github.com/galehttp/gale/internal/door"
 )
 
 // wire is a connection to the host, of any protocol. A call has a clientConn alone, and shares a
@@ -40,14 +39,14 @@ type wire interface {
 	yield() bool
 }
 
-// shares reports whether k uses a wire that calls share, as far as is known of the host. The error is
-// door.ErrHTTP1 if it needs one, and the host has none.
+// shares reports whether k uses a wire that calls share, as far as is known of the host. The error says
+// that it needs one, and the host has none.
 func (c *HostClient) shares(k *call) (bool, error) {
 	switch {
 	case k.mayShare() && c.mayShare():
 		return true, nil
-	case k.needsHTTP2():
-		return false, door.ErrHTTP1
+	case k.kind == callStream:
+		return false, ErrNoExtendedConnect
 	}
 	return false, nil
 }
@@ -59,10 +58,10 @@ func (c *HostClient) mayShare() bool { return c.speaks() != protoHTTP1 }
 // mayShare reports whether k may use a wire that calls share.
 func (k *call) mayShare() bool { return !k.http1 }
 
-// refuses returns door.ErrHTTP1 if k can't use w, which it has dialed.
+// refuses returns an error if k can't use w, which it has dialed.
 func (k *call) refuses(w wire) error {
-	if _, alone := w.(*clientConn); alone && k.needsHTTP2() {
-		return door.ErrHTTP1
+	if _, alone := w.(*clientConn); alone && k.kind == callStream {
+		return ErrNoExtendedConnect
 	}
 	return nil
 }

@@ -37,20 +37,17 @@ type call struct {
 	since    clock.Tick // when it began to wait, or 0
 }
 
-// callKind says what a call wants. If call.http1 is set, calls that need HTTP/2 fail with
-// door.ErrHTTP1, which they also do if the host speaks HTTP/1.1.
+// callKind says what a call wants. A callStream fails with ErrNoExtendedConnect if call.http1 is set, or
+// if the host speaks HTTP/1.1.
 type callKind uint8
 
 const (
-	callAny     callKind = iota // a response, over the protocol that the host speaks
-	callHTTP2                   // a response over HTTP/2
-	callStream                  // a stream of HTTP/2, see OpenStream
-	callUpgrade                 // a response, and after a 101 the connection; http1 is set
-	callRaw                     // a connection of HTTP/1.1, with TLS as the user has configured it; http1 is set
+	callAny      callKind = iota // a response, over the protocol that the host speaks
+	callTrailers                 // as callAny, and over HTTP/2 the request says TE: trailers
+	callStream                   // a stream of HTTP/2, see OpenStream
+	callUpgrade                  // a response, and after a 101 the connection; http1 is set
+	callRaw                      // a connection of HTTP/1.1, with TLS as the user has configured it; http1 is set
 )
-
-// needsHTTP2 reports whether only HTTP/2 can be used.
-func (k *call) needsHTTP2() bool { return k.kind == callHTTP2 || k.kind == callStream }
 
 // retryVerdict says whether an attempt that failed may be repeated.
 type retryVerdict uint8

@@ -203,18 +203,11 @@ func (x *exchange) ask() error {
 
 // send sends the request, with a stream of n bytes, or -1, as the body unless n is 0.
 func (x *exchange) send(n int) error {
-	c := x.up.client
-	if x.takesTrailers() && door.MayHTTP2(c) {
-		h := &x.req.Header
-		h.Set("TE", "trailers") // the field is for one connection, but the proxy takes them, too
-		x.setUpload(n)
-		if err := door.DoHTTP2(x, c, x.req, x.resp); err != door.ErrHTTP1 {
-			return err
-		}
-		h.Del("TE")
-	}
 	x.setUpload(n)
-	return c.DoContext(x, x.req, x.resp)
+	if x.takesTrailers() { // TE is for one connection, but the proxy takes trailer fields, too
+		return door.DoTrailers(x, x.up.client, x.req, x.resp)
+	}
+	return x.up.client.DoContext(x, x.req, x.resp)
 }
 
 // bodyLength returns the length of the client's body. It says how the body is framed: -1 is

@@ -110,14 +110,10 @@ var SetContentLength func(h any, n int64)
 // Package gale sets it.
 var MayHTTP2 func(c any) bool
 
-// DoHTTP2 is DoContext of c, a *gale.HostClient, but sends the request over HTTP/2 only. If
-// the server speaks HTTP/1.1, the error is ErrHTTP1: nothing was sent, and nothing was read
-// from the stream of the body. req and resp are a *gale.Request and a *gale.Response. Package
-// gale sets it.
-var DoHTTP2 func(ctx context.Context, c, req, resp any) error
-
-// ErrHTTP1 is an error of DoHTTP2.
-var ErrHTTP1 = errors.New("gale: the server speaks HTTP/1.1")
+// DoTrailers is DoContext of c, a *gale.HostClient, but the request says TE: trailers if it is sent over
+// HTTP/2, unless it has a TE field. It doesn't say so over HTTP/1.1. req and resp are a *gale.Request and
+// a *gale.Response. Package gale sets it.
+var DoTrailers func(ctx context.Context, c, req, resp any) error
 
 // DialTLS makes c, a *gale.HostClient that wasn't used yet, call dial for its connections. dial
 // does the handshake, in which it offers protocols (ALPN, RFC 7301), and returns when ctx ends.
