@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -52,7 +53,8 @@ import (
 //
 // Of several Content-Type fields h gets the first one, as from a gale.Server; so of User-Agent.
 //
-// If h panics, the returned handler panics too, and net/http logs that.
+// If h panics, the returned handler panics too, and net/http logs that. If it has called one of the
+// TimeoutError methods before, the client gets that response, and the panic is only logged.
 // gale.ErrAbortHandler becomes http.ErrAbortHandler. Not in fasthttpadaptor.
 func NewHTTPHandler(h gale.RequestHandler) http.Handler { return Config{}.NewHTTPHandler(h) }
 
@@ -88,13 +90,13 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		}
 		defer serving.End(o.result(false, true))
 		if r := recover(); r != nil {
-			if err, ok := r.(error); ok && (errors.Is(err, gale.ErrAbortHandler) || errors.Is(err, http.ErrAbortHandler)) {
+			if isAbort(r) {
 				r = http.ErrAbortHandler
 			}
 			panic(r)
 		}
 	}()
-	h(ctx)
+	o.handle(h, ctx)
 	complete, late := false, ctx.LastTimeoutErrorResponse() != nil
 	if late {
 		complete = o.finishTimedOut(ctx)
@@ -107,4 +109,28 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 		ctx.Init2(nowhere, nil, false) // closes and removes what it holds
 		ctxs.Put(ctx)
 	}
+}
+
+// handle runs h. A panic after TimeoutError is only logged, because the response is made.
+func (o *outer) handle(h gale.RequestHandler, ctx *gale.RequestCtx) {
+	returned := false
+	defer func() {
+		if returned || ctx.LastTimeoutErrorResponse() == nil {
+			return
+		}
+		switch r := recover(); {
+		case isAbort(r):
+			panic(r)
+		case r != nil:
+			errorLog(o.r)("gale: panic in a handler that called TimeoutError: %v\n%s", r, debug.Stack())
+		}
+	}()
+	h(ctx)
+	returned = true
+}
+
+// isAbort reports whether r is the value of a panic that ends the connection without a response.
+func isAbort(r any) bool {
+	err, _ := r.(error)
+	return errors.Is(err, gale.ErrAbortHandler) || errors.Is(err, http.ErrAbortHandler)
 }
