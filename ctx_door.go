@@ -7,6 +7,7 @@ import (
 
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/head"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 func init() { door.Serve = func(ctx any) door.Serving { return servingCtx{ctx.(*RequestCtx)} } }
@@ -53,6 +54,8 @@ func (v servingCtx) WriteStall() (d time.Duration, known bool) {
 	}
 	return 0, false
 }
+
+func (v servingCtx) Bodiless() { v.ctx.Request.Header.s.ContentLength = msg.LenUnknown }
 
 func (v servingCtx) Lend(handler any) { lendOutside(v.ctx, handler.(RequestHandler)) }
 

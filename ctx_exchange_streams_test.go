@@ -27,7 +27,7 @@ func kinds(frames []ToyFrame) string {
 
 // toy serves a connection with h until the test ends.
 func toy(t *testing.T, h RequestHandler) *ToyConn {
-	c := NewToyConn(&Server{Handler: h, Logger: &peers.Log{}})
+	c := NewToyConn(&Server{Handler: h, StreamRequestBody: true, Logger: &peers.Log{}})
 	t.Cleanup(func() {
 		c.Close()
 		c.Wait()

@@ -22,11 +22,9 @@ import (
 // through method calls, and what the server sends is kept in memory. It shows that a
 // RequestCtx, with everything that a handler can use, needs no HTTP/1.
 type ToyConn struct {
-	s      *Server
-	nc     toyNet
-	id     uint64
-	opened time.Time
-	epoch  uint32
+	serverConn
+	net    toyNet
+	when   time.Time
 	parent context.Context
 
 	mu      sync.Mutex
@@ -72,7 +70,8 @@ func (toyNet) ConnectionState() tls.ConnectionState {
 
 // NewToyConn returns a connection that s serves with its Handler.
 func NewToyConn(s *Server) *ToyConn {
-	c := &ToyConn{s: s, id: connIDs.Add(1), opened: time.Now(), epoch: s.connEpoch(), window: 1 << 30}
+	l := &listening{fixed: s.fixed(), epoch: s.connEpoch()}
+	c := &ToyConn{serverConn: serverConn{s: s, l: l, id: connIDs.Add(1), isTLS: true}, when: time.Now(), window: 1 << 30}
 	c.parent = context.WithValue(context.Background(), ToyKey, "of the connection")
 	c.streams = make(map[uint32]*toyStream)
 	c.changed.L = &c.mu
@@ -90,20 +89,25 @@ func (c *ToyConn) Open(method, path string, fields ...string) (stream uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last += 2
-	st := &toyStream{c: c, n: c.last, ctx: acquireCtx()}
+	st := &toyStream{c: c, n: c.last, ctx: acquireCtx(), isHead: method == MethodHead}
 	c.streams[st.n] = st
-	ctx := st.ctx
-	ctx.s, ctx.x, ctx.num = c.s, st, uint64(c.last/2)
-	ctx.isTLS, ctx.Request.isTLS = true, true
-	h := &ctx.Request.Header
+	c.beginRequest(st.ctx, st, uint64(c.last/2))
+	h := &st.ctx.Request.Header
 	h.SetMethod(method)
 	h.SetRequestURI(path)
 	h.SetProtocol("HTTP/2.0")
 	h.SetHost("toy")
+	h.s.ContentLength = msg.LenUnknown
 	for i := 0; i < len(fields); i += 2 {
-		h.Set(fields[i], fields[i+1])
+		switch fields[i] {
+		case HeaderHost, HeaderContentLength, HeaderUserAgent:
+			h.Set(fields[i], fields[i+1])
+		case HeaderTransferEncoding: // the length of the body isn't known
+			h.SetContentLength(-1)
+		default:
+			h.Add(fields[i], fields[i+1])
+		}
 	}
-	ctx.Request.setStream(toyBody{st})
 	c.running.Add(1)
 	go st.serve()
 	return st.n
@@ -192,7 +196,12 @@ type toyStream struct {
 	done     door.Done
 	begun    bool // the head was sent
 
-	cut bool // see Interrupt
+	outcome
+	answered bool // see serverConn.judge
+	returned bool // the program has not ended the goroutine
+	isHead   bool
+	skips    bool // the response has no body
+	cut      bool // see Interrupt
 }
 
 var _ exchange = (*toyStream)(nil)
@@ -207,11 +216,11 @@ func (st *toyStream) fail(err error) {
 	}
 }
 
-func (st *toyStream) Conn() net.Conn                    { return st.c.nc }
+func (st *toyStream) Conn() net.Conn                    { return st.c.net }
 func (st *toyStream) Lend()                             {} // deadlines of the connection are those of all streams
-func (st *toyStream) LocalAddr() net.Addr               { return st.c.nc.LocalAddr() }
-func (st *toyStream) RemoteAddr() net.Addr              { return st.c.nc.RemoteAddr() }
-func (st *toyStream) Opened() (id uint64, at time.Time) { return st.c.id, st.c.opened }
+func (st *toyStream) LocalAddr() net.Addr               { return st.c.net.LocalAddr() }
+func (st *toyStream) RemoteAddr() net.Addr              { return st.c.net.RemoteAddr() }
+func (st *toyStream) Opened() (id uint64, at time.Time) { return st.c.id, st.c.when }
 func (st *toyStream) Context() context.Context          { return st.c.parent }
 
 func (st *toyStream) Watch(d door.Done) (stop func(), over error) {
@@ -219,7 +228,7 @@ func (st *toyStream) Watch(d door.Done) (stop func(), over error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.s.engine.Epoch() != c.epoch:
+	case c.over():
 		return nil, context.Canceled
 	case st.sendErr != nil:
 		return nil, st.sendErr
@@ -321,49 +330,70 @@ func (st *toyStream) frame(kind string, code int, text string) error {
 func (st *toyStream) send(resp *Response) error {
 	if !st.begun {
 		st.begun, st.ctx.flush.begun = true, true
+		status := resp.sendableStatus()
+		if status < StatusOK {
+			status = st.c.refuseInterim(resp)
+		}
+		st.skips = bodyless(status) || resp.SkipBody || st.isHead
 		fields := ""
 		for k, v := range resp.Header.All() {
 			fields += string(k) + ": " + string(v) + "\n"
 		}
-		if err := st.frame("head", resp.StatusCode(), fields); err != nil {
+		if err := st.frame("head", status, fields); err != nil {
 			return err
 		}
 	}
-	if b := resp.Body(); len(b) > 0 {
-		return st.frame("data", 0, string(b))
+	if st.skips {
+		return resp.closeStream(nil)
 	}
-	return nil
+	return resp.BodyWriteTo(toyWriter{st})
+}
+
+// toyWriter sends the body of a response.
+type toyWriter struct{ st *toyStream }
+
+func (w toyWriter) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	return len(p), w.st.frame("data", 0, string(p))
 }
 
 // serve runs the handler and sends the response, or resets the stream. It uses the
-// context as every protocol must.
+// context as every protocol must. The handler may end the goroutine.
 func (st *toyStream) serve() {
+	st.ctx.now = time.Now()
+	fine := false
+	defer func() { st.finish(fine) }()
+	fine = st.handle()
+	st.returned = true
+}
+
+// finish sends the response, and ends the request.
+func (st *toyStream) finish(fine bool) {
 	c, ctx := st.c, st.ctx
 	defer c.running.Done()
-	ctx.mu.Lock()
-	ctx.reach = running
-	ctx.mu.Unlock()
-	ctx.now = time.Now()
-	returned := st.run(ctx)
-	left := ctx.wrestLate(returned)
-	timedOut := ctx.timedOut.Load()
-	var resp *Response
-	if !st.cut && returned && (timedOut == nil || !ctx.flush.begun) {
-		resp, _ = ctx.choose(door.HijackNever)
+	st.aborted = st.aborted || !st.returned
+	late := ctx.wrestLate(fine)
+	resp, _ := c.choose(ctx, door.HijackNever, &st.outcome)
+	code := ToyInternalError
+	if ctx.timedOut.Load() != nil {
+		code = ToyCancel
 	}
-	if resp == nil {
-		code := ToyInternalError
-		if timedOut != nil {
-			code = ToyCancel
-		}
+	err := errNotSent
+	if resp != nil && !st.cut {
+		c.guard(ctx, &st.outcome, func() { err = st.send(resp) })
+	}
+	switch {
+	case resp == nil || st.cut || st.aborted || err != nil:
 		st.frame("reset", code, "")
-	} else if err := st.send(resp); err == nil {
+	default:
 		if t := bytes.ReplaceAll(resp.Header.TrailerHeader(), []byte("\r\n"), []byte("\n")); len(t) > 1 {
 			st.frame("trailers", 0, string(t[:len(t)-1]))
 		}
 		st.frame("end", 0, "")
 	}
-	if ctx.endRequest(door.Ending{Err: errNotSent, Late: left}) == ctxFree {
+	if ctx.endRequest(door.Ending{Err: err, Late: late}) == ctxFree {
 		ctx.reset()
 		releaseCtx(ctx)
 	}
@@ -372,15 +402,48 @@ func (st *toyStream) serve() {
 	c.mu.Unlock()
 }
 
-// run runs the handler and reports whether it returned.
-func (st *toyStream) run(ctx *RequestCtx) (ok bool) {
-	defer func() {
-		if r := recover(); r != nil && !isAbort(r) {
-			st.c.s.logPanic("in a handler", r, stack())
+// handle judges the request, reads its body unless that is a stream, and runs the handler, or refuses
+// the request. It reports whether the handler returned.
+func (st *toyStream) handle() (returned bool) {
+	c, ctx := st.c, st.ctx
+	limits := c.l.fixed.each
+	if f := c.s.HeaderReceived; f != nil {
+		limits.override(f(&ctx.Request.Header))
+	}
+	refusal := error(nil)
+	if !c.guard(ctx, &st.outcome, func() {
+		v, err := c.judge(ctx, &limits, &st.outcome)
+		if v == awaited {
+			st.frame("interim", StatusContinue, "")
 		}
-	}()
-	st.c.s.Handler(ctx)
-	return true
+		refusal, st.answered = err, v == answered
+	}) {
+		st.aborted = true // a hook has panicked
+	}
+	if st.answered || st.aborted {
+		return true
+	}
+	switch {
+	case refusal != nil:
+	case limits.stream:
+		ctx.Request.setStream(toyBody{st})
+	default:
+		st.LimitBody(nil, int64(limits.maxBody))
+		var b []byte
+		b, refusal = io.ReadAll(toyBody{st})
+		ctx.Request.SetBodyRaw(b)
+	}
+	ctx.mu.Lock()
+	paused := ctx.reach == paused
+	ctx.reach = running
+	ctx.mu.Unlock()
+	if paused {
+		ctx.resumeDone()
+	}
+	if refusal != nil {
+		return c.handleRefused(ctx, refusal, &st.outcome)
+	}
+	return c.handle(ctx, &st.outcome)
 }
 
 // toyBody is the body of a request.

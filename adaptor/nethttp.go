@@ -25,7 +25,8 @@ import (
 //     part of the body before the response. If the body ends before http.Request.ContentLength
 //     bytes, because a handler of net/http has read of it, reading fails. Behind such a
 //     middleware net/http drops up to 256 KiB of a body that isn't read yet when the response
-//     begins.
+//     begins. Over HTTP/2 net/http gives every request a body, so that
+//     RequestHeader.ContentLength is -1 even if it is empty.
 //   - Context is derived from the request's context. So Done is closed when that context
 //     ends, with its error and cause, and Value finds its values. Done is also closed
 //     when the request was answered (gale.ErrRequestDone).
@@ -71,6 +72,13 @@ func answer(h gale.RequestHandler, w http.ResponseWriter, r *http.Request, keepS
 	}
 	convertRequest(r, &ctx.Request, false) // o has the trailers
 	serving := door.Of(ctx)
+	if !hasContent(r) {
+		if len(r.Header["Content-Length"]) > 0 {
+			ctx.Request.Header.SetContentLength(0)
+		} else {
+			serving.Bodiless()
+		}
+	}
 	serving.Lend(h)
 	if b, ok := ctx.Request.BodyStream().(*attachedBody); ok {
 		b.served = true

@@ -269,7 +269,7 @@ func (o *outer) memoryLength(resp *gale.Response) int64 {
 	if o.skips(resp) {
 		return 0
 	}
-	if n := len(resp.Body()); n > 0 || !o.bodyless(resp) {
+	if n := len(resp.Body()); n > 0 && resp.StatusCode() != http.StatusNotModified || !o.bodyless(resp) {
 		return int64(n)
 	}
 	return door.ContentLength(&resp.Header)

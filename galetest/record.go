@@ -60,7 +60,21 @@ func NewContextOf(req *gale.Request) *gale.RequestCtx {
 	if scheme == "https" {
 		ctx.Request.URI().SetScheme(scheme)
 	}
+	receive(ctx)
 	return ctx
+}
+
+// receive makes the head say how long the body is, as it does when a server has received the request
+// (RFC 9110 section 8.6).
+func receive(ctx *gale.RequestCtx) {
+	h := &ctx.Request.Header
+	switch {
+	case ctx.Request.IsBodyStream():
+	case len(ctx.Request.Body()) > 0, h.IsPost(), h.IsPut(), h.IsPatch():
+		h.SetContentLength(len(ctx.Request.Body()))
+	default:
+		door.Of(ctx).Bodiless()
+	}
 }
 
 // splitTarget splits a whole URL into its parts. Any other target is a path.
@@ -83,7 +97,7 @@ func splitTarget(target string) (scheme, host, path string) {
 // Result is the result of calling a handler.
 type Result struct {
 	// Response is the response. Its body is in memory, even if it was a stream or was
-	// sent by Flush.
+	// sent by Flush, or is not sent because of the method or the status.
 	Response *gale.Response
 	// Interim are the informational responses (1xx) before it.
 	Interim []*gale.Response
@@ -92,8 +106,8 @@ type Result struct {
 	// Hijacked is set if the handler called Hijack or Upgrade, and the response grants it.
 	// The HijackHandler isn't called.
 	Hijacked bool
-	// Err is the error of reading the body if it is a stream, the error of Flush if the body
-	// isn't as long as its head says, or gale.ErrAbortHandler if a server would abort the
+	// Err is the error of reading the body if it is a stream, an error if the body isn't as
+	// long as its head says, or gale.ErrAbortHandler if a server would abort the
 	// response for another reason.
 	Err error
 }
@@ -116,11 +130,15 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 	if ctx.Request.Header.ConnectionClose() {
 		of |= door.HijackCloses
 	}
+	r.isHead = ctx.IsHead()
 	handler(ctx)
 	late := ctx.LastTimeoutErrorResponse() != nil // and the handler still uses ctx
 	serving := door.Of(ctx)
 	chosen, hijack := serving.Choose(of)
 	resp, _ := chosen.(*gale.Response)
+	if resp != nil && hijack.Handler == nil && (resp.StatusCode() < 200 || resp.StatusCode() > 999) {
+		resp.SetStatusCode(gale.StatusInternalServerError) // as a Server does
+	}
 	result := r.finish(resp)
 	serving.End(door.Ending{Sent: int64(len(result.Response.Body())), Err: result.Err, Late: late, Kept: true})
 	r.cancel(gale.ErrRequestDone)
@@ -133,12 +151,13 @@ func Record(handler gale.RequestHandler, ctx *gale.RequestCtx) *Result {
 type recorder struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	isHead bool // the request is a HEAD
 
 	mu   sync.Mutex
 	res  Result
 	over bool
-	due  head.Promised // what is left of a body that was flushed, as its head says
-	err  error         // of Flush: the response isn't complete
+	due  head.Promised // what is left of the body, as its head says
+	err  error         // why the response isn't complete
 }
 
 // finish returns the result. resp is the rest of the response, nil if the response is
@@ -156,31 +175,43 @@ func (r *recorder) finish(resp *gale.Response) *Result {
 		return &res
 	}
 	var rest bytes.Buffer
-	streams := resp.IsBodyStream()
+	streams, flushed := resp.IsBodyStream(), r.res.Flushes > 0
 	if streams {
 		r.res.Err = resp.BodyWriteTo(&rest)
 	} else {
 		rest.Write(resp.Body())
 	}
-	switch {
-	case r.res.Flushes == 0:
+	if !flushed {
+		r.due.Left = -1
+		if streams {
+			r.promise(resp)
+		}
 		r.res.Response = new(gale.Response)
 		resp.CopyTo(r.res.Response)
-		r.res.Response.SetBody(rest.Bytes())
-	case streams:
+		r.res.Response.ResetBody()
+	}
+	if streams {
 		r.add(rest.Bytes())
-	default:
+	} else {
 		r.addPart(rest.Bytes())
 	}
-	if r.res.Flushes > 0 {
+	if flushed {
 		r.addTrailers(&resp.Header)
-		if r.err == nil && r.due.Left > 0 {
-			r.err = door.ErrBodyTooShort
-		}
-		r.res.Err = cmp.Or(r.err, r.res.Err)
 	}
+	if r.err == nil && r.res.Err == nil && r.due.Left > 0 {
+		r.err = door.ErrBodyTooShort
+	}
+	r.res.Err = cmp.Or(r.err, r.res.Err)
 	res := r.res
 	return &res
+}
+
+// promise stores how long the head of resp says that the body is.
+func (r *recorder) promise(resp *gale.Response) {
+	r.due.Left = -1
+	if n := door.ContentLength(&resp.Header); n > 0 && !resp.SkipBody && !r.isHead && resp.StatusCode() != gale.StatusNotModified {
+		r.due.Left = n
+	}
 }
 
 // addTrailers adds the trailer section of a response that was flushed.
@@ -203,10 +234,7 @@ func (r *recorder) Flush(ctx *gale.RequestCtx) error {
 	if r.res.Flushes == 0 {
 		r.res.Response = new(gale.Response)
 		resp.Header.CopyTo(&r.res.Response.Header)
-		r.due.Left = -1
-		if n := door.ContentLength(&resp.Header); n > 0 && !resp.SkipBody && !ctx.IsHead() && resp.StatusCode() != gale.StatusNotModified {
-			r.due.Left = n
-		}
+		r.promise(resp)
 	}
 	r.res.Flushes++
 	r.addPart(resp.Body())

@@ -41,6 +41,8 @@ type Serving interface {
 	// and it is in the sample: see gale.GuardPools. handler is the gale.RequestHandler that will get
 	// it.
 	Lend(handler any)
+	// Bodiless says that the request was received without a body and a length of it.
+	Bodiless()
 	// Choose is called once, when the handler has returned or timed out. It runs the functions of
 	// RequestCtx.BeforeSend, unless Flush has done so or the response isn't sent, and returns the
 	// *gale.Response to send, and what gets the connection after it, or in its place. The response is
