@@ -10,8 +10,6 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
-	"github.com/galehttp/gale/internal/engine"
-	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/msg"
 	"github.com/galehttp/gale/internal/pool"
@@ -51,11 +49,8 @@ type RequestCtx struct {
 	hooks    []func(*RequestCtx)  // of BeforeSend, in the order in which they were added; under mu
 	seen     snapshot             // for them; under mu
 	after    []func(int64, error) // of AfterSend, in the order in which they were added; under mu
-	flush    flushState
-	stream   requestStream
-	body     h1.Body     // decodes the body of the request
-	trailers msg.Fields  // of the request
-	route    *door.Route // what package router has found; nil in a context that no router has used
+	trailers msg.Fields           // of the request
+	route    *door.Route          // what package router has found; nil in a context that no router has used
 
 	loan   *lifetime.Loan // what ctx belongs to while it is lent, else nil
 	sendMu sync.Mutex     // held while something is written for the handler; before mu
@@ -66,17 +61,17 @@ type RequestCtx struct {
 // zero value in a new context, and again after a reset, so that no field here needs a
 // reset of its own.
 type perRequest struct {
-	x     exchange     // what brought the request, or nil; see bringer
-	work  *engine.Work // of an h1Session: where it is fed from; valid while reach is running
-	reach reach        // under mu, as sends
-	sends bool         // a goroutine is sending for the handler
-	tick  clock.Tick   // when its last bytes were read; else now
+	x     exchange   // what brought the request, or nil; see bringer
+	reach reach      // under mu, as sends
+	sends bool       // a goroutine is sending for the handler
+	tick  clock.Tick // when its last bytes were read; else now
 	now   time.Time
 	num   uint64
 
 	remoteAddr net.Addr
 	logger     Logger
 
+	flush    flushState
 	handover handover // what Hijack and Upgrade have asked for
 
 	failing      bool          // Server.ErrorHandler runs, or has panicked
@@ -128,13 +123,6 @@ func (ctx *RequestCtx) reset() {
 	if ctx.seen.req != nil {
 		ctx.seen.forget()
 	}
-	if ctx.flush.begun {
-		ctx.flush = flushState{}
-	}
-	ctx.flush.status = 0
-	if ctx.stream.used {
-		ctx.stream.reset()
-	}
 	if len(ctx.trailers.Buf)|len(ctx.trailers.Recs) != 0 {
 		ctx.trailers.Reset()
 	}
@@ -156,7 +144,7 @@ func (ctx *RequestCtx) runLast() {
 		}
 	}()
 	if len(ctx.after) != 0 {
-		ctx.tellSent(ctx.flush.out.sent, errNotSent)
+		ctx.tellSent(0, errNotSent)
 	}
 	if ctx.Request.hasClosers() || ctx.Response.hasStream() {
 		ctx.reach = over // closers don't reach the connection

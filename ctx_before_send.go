@@ -324,5 +324,5 @@ type aside struct{ exchange }
 
 func (aside) Lend()                        {}
 func (aside) LimitBody(*RequestCtx, int64) {}
-func (aside) CloseBody(*RequestCtx)        {}
+func (aside) CloseBody(*RequestCtx, bool)  {}
 func (aside) Trailers(*msg.Fields)         {}

@@ -65,11 +65,15 @@ type exchange interface {
 	SetReadDeadline(t time.Time) error
 	SetWriteDeadline(t time.Time) error
 	// LimitBody makes reading the body of the request fail beyond n bytes; 0 or
-	// less means no limit.
+	// less means no limit. It is called with ctx.mu held.
 	LimitBody(ctx *RequestCtx, n int64)
 	// CloseBody makes reading a streamed body fail, including a Read that runs in another
-	// goroutine. It is called with ctx.mu held.
-	CloseBody(ctx *RequestCtx)
+	// goroutine. It may wait for that Read. If leaves is set, goroutines of the handler may
+	// go on, and what the Read is sending fails, too. CloseBody is called with ctx.mu held.
+	CloseBody(ctx *RequestCtx, leaves bool)
+	// Reading reports whether a goroutine is reading the body of the request, and so may
+	// add the trailer section to it.
+	Reading() bool
 	// Trailers appends the fields of the request's trailer section to f, unless the
 	// decoder of the body has done that. Before the body was read to its end there are
 	// none.
@@ -86,6 +90,8 @@ type exchange interface {
 	SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error
 	// HijackNow gives the connection to the caller. ctx can't use it afterwards.
 	HijackNow(ctx *RequestCtx) (net.Conn, error)
+	// Hands says how HijackNow and Upgrade hand the connection over.
+	Hands() door.Hands
 	// Interrupt makes what a goroutine is sending for the handler fail, and the response with
 	// it. The exchange's own goroutine calls it, by RequestCtx.wrest.
 	Interrupt()
@@ -119,7 +125,7 @@ func (ctx *RequestCtx) reaches() bool { return ctx.reach == running && ctx.timed
 func (ctx *RequestCtx) part(x exchange) (sends bool) {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	x.CloseBody(ctx)
+	x.CloseBody(ctx, true)
 	ctx.reach = over
 	return ctx.sends
 }
@@ -188,7 +194,9 @@ func (noExchange) Opened() (id uint64, at time.Time)                   { return 
 func (noExchange) Context() context.Context                            { return nil }
 func (noExchange) Watch(door.Done) (stop func(), over error)           { return nil, nil }
 func (noExchange) LimitBody(*RequestCtx, int64)                        {}
-func (noExchange) CloseBody(*RequestCtx)                               {}
+func (noExchange) CloseBody(*RequestCtx, bool)                         {}
+func (noExchange) Reading() bool                                       { return false }
+func (noExchange) Hands() door.Hands                                   { return door.HandsConn }
 func (noExchange) Trailers(*msg.Fields)                                {}
 func (noExchange) Flush(*RequestCtx) error                             { return ErrNilConnection }
 func (noExchange) SendInterim(*RequestCtx, int, *ResponseHeader) error { return ErrNilConnection }

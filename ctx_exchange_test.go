@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -309,22 +310,25 @@ func namedOf(fn *ast.FuncDecl, recv string) (names []string) {
 	return names
 }
 
-// The files of RequestCtx don't use a session and don't write HTTP/1.
-func TestContextKnowsNoHTTP1(t *testing.T) {
-	for file, f := range sources(t, "ctx*.go") {
+// The files of RequestCtx, and others that are for every exchange, name none, and don't write HTTP/1.
+func TestContextKnowsNoProtocol(t *testing.T) {
+	files := sources(t, "ctx*.go")
+	maps.Copy(files, sources(t, "server_panic.go"))
+	maps.Copy(files, sources(t, "server_upgrade_pump.go"))
+	for file, f := range files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.Ident:
-				if n.Name == "h1Session" {
-					t.Errorf("%s names h1Session", file)
+				if n.Name == "h1Session" || n.Name == "h1Message" || n.Name == "h2Stream" || n.Name == "h2Session" {
+					t.Errorf("%s names %s", file, n.Name)
 				}
 			case *ast.BasicLit:
 				if strings.Contains(n.Value, "HTTP/1") {
 					t.Errorf("%s has the text %s", file, n.Value)
 				}
-			case *ast.SelectorExpr: // h1.Body is memory that a session keeps in the context
-				if id, ok := n.X.(*ast.Ident); ok && id.Name == "h1" && n.Sel.Name != "Body" {
-					t.Errorf("%s uses h1.%s", file, n.Sel.Name)
+			case *ast.SelectorExpr:
+				if id, ok := n.X.(*ast.Ident); ok && (id.Name == "h1" || id.Name == "h2") {
+					t.Errorf("%s uses %s.%s", file, id.Name, n.Sel.Name)
 				}
 			}
 			return true

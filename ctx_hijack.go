@@ -3,6 +3,7 @@ package gale
 import (
 	"net"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 )
 
@@ -226,7 +227,7 @@ func (ctx *RequestCtx) keepConn() { ctx.handover = handover{} }
 // CONNECT, whose status must be 2xx, and returns the stream, as described at Hijack. For any
 // other request of HTTP/2 it returns an error that wraps errors.ErrUnsupported.
 func (ctx *RequestCtx) HijackNow() (nc net.Conn, err error) {
-	if s, ok := ctx.bringer().(*h2Stream); ok && s.extended {
+	if ctx.bringer().Hands() == door.HandsStream {
 		if err := ctx.beforeFlush(); err != nil {
 			return nil, err
 		}

@@ -49,7 +49,7 @@ func (ctx *RequestCtx) lapse() {
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	ctx.x, ctx.work, ctx.reach, ctx.isTLS = nil, nil, over, false
+	ctx.x, ctx.reach, ctx.isTLS = nil, over, false
 	ctx.tick, ctx.now, ctx.num = 0, time.Time{}, 0
 	ctx.remoteAddr, ctx.logger = nil, nil
 	ctx.keepConn()

@@ -122,7 +122,12 @@ func (ctx *RequestCtx) RequestBodyStream() io.Reader { return ctx.Request.BodySt
 // LimitRequestBody makes reading a streamed request body fail with ErrBodyTooLarge after
 // n bytes. 0 or negative means no limit. It has no effect on a body that is not streamed.
 func (ctx *RequestCtx) LimitRequestBody(n int64) {
-	ctx.bringer().LimitBody(ctx, n)
+	used(ctx.loan)
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	if ctx.reach == running { // else nothing is read any more
+		ctx.x.LimitBody(ctx, n)
+	}
 }
 
 // CloseRequestBody ends the reading of a streamed body before the handler returns. A Read
@@ -133,7 +138,7 @@ func (ctx *RequestCtx) CloseRequestBody() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
 	if ctx.reach == running { // else it is closed
-		ctx.x.CloseBody(ctx)
+		ctx.x.CloseBody(ctx, false)
 	}
 }
 

@@ -60,6 +60,12 @@ func (ctx *RequestCtx) Flush() error {
 	})
 }
 
+// flushState is what Flush has sent.
+type flushState struct {
+	begun  bool  // the head was sent
+	status int32 // that was sent
+}
+
 var errCut = errors.New("gale: the request has failed: the rest of the response is not sent")
 
 var errFlushSwitch = errors.New("gale: a 101 can't be flushed: it is sent when the connection is handed over")

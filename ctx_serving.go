@@ -308,12 +308,8 @@ func (ctx *RequestCtx) dispose() {
 // response is then incomplete.
 func (ctx *RequestCtx) wrest() {
 	x := ctx.bringer()
-	if ctx.stream.interrupt() {
-		x.Interrupt() // or part would wait for that Read
-	}
 	if ctx.part(x) {
 		x.Interrupt() // the client may read slowly, or never
 		ctx.awaitSend()
 	}
-	ctx.work = nil
 }

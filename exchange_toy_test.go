@@ -268,9 +268,12 @@ func (st *toyStream) LimitBody(_ *RequestCtx, n int64) {
 	st.c.change(st.n, func(st *toyStream) { st.limit = n })
 }
 
-func (st *toyStream) CloseBody(*RequestCtx) {
+func (st *toyStream) CloseBody(*RequestCtx, bool) {
 	st.c.change(st.n, func(st *toyStream) { st.readErr = errToyClosed })
 }
+
+func (st *toyStream) Reading() bool     { return false }
+func (st *toyStream) Hands() door.Hands { return door.HandsConn }
 
 func (st *toyStream) Trailers(f *msg.Fields) {
 	st.c.mu.Lock()

@@ -84,7 +84,7 @@ func pooledFields() *pooltest.Check {
 			// A context.
 			"gale.RequestCtx.s":            "prepare and Init2 set it before anybody gets the context",
 			"gale.RequestCtx.isTLS":        "prepare and Init2 set it before anybody gets the context",
-			"gale.RequestCtx.body":         "Init sets all of it; a session points to it while its message is in flight",
+			"gale.h1Message.body":          "Init sets all of it",
 			"gale.Request.KeepBodyBuffer":  "the user's, for many uses: whoever gives a request back clears it",
 			"gale.Response.KeepBodyBuffer": "the user's, for many uses: whoever gives a response back clears it",
 			"gale.Request.call":            "roundTrip sets it back when it returns, also by a panic",
@@ -133,8 +133,8 @@ func pooledFields() *pooltest.Check {
 			"gale.requestStream.writes":       "used is set before it",
 			"gale.requestStream.cut":          "used is set before it",
 			"gale.requestStream.ended":        "used is set before it",
-			"gale.flushState.keep":            "beginFlush sets begun before it",
-			"gale.flushState.out":             "beginFlush sets begun before it",
+			"gale.h1Message.keep":             "beginFlush sets begun before it",
+			"gale.h1Message.out":              "beginFlush sets begun before it",
 			"gale.Request.uriParsed":          "uriUsed is set wherever it is",
 			"gale.Request.keepsSlash":         "uriUsed is set wherever it is",
 			"gale.Request.files":              "set with form; what TimeoutError leaves there, RequestCtx.reset drops",
@@ -166,6 +166,7 @@ func TestPooledForgets(t *testing.T) {
 		t.Skip("with the race detector heads refuse to be reset with records that can't be, as this test makes them")
 	}
 	c := pooledFields()
+	pooltest.Run(t, c, pooltest.Object[h1Message]{New: newH1Message, Forget: (*h1Message).reset})
 	pooltest.Run(t, c, pooltest.Object[RequestCtx]{
 		New: func() *RequestCtx {
 			ctx := new(RequestCtx)
@@ -242,7 +243,7 @@ func TestStreamForgets(t *testing.T) {
 	} {
 		pooltest.Run(t, &pooltest.Check{Stubs: []any{errors.New("canary")}}, pooltest.Object[requestStream]{
 			New: func() *requestStream { return new(requestStream) },
-			Ready: func(r *requestStream) { // RequestCtx.reset does that
+			Ready: func(r *requestStream) { // h1Message.reset does that
 				r.lent.Store(nil)
 				r.own = ownBody{bodyHandle{r: r}}
 				r.used, r.answered, r.err = false, false, nil

@@ -20,7 +20,7 @@ var (
 )
 
 // bodyHandle is the body of one request of HTTP/1.1 as a stream. It refers to the
-// requestStream, which is a part of a context that other requests will use, and lets go of
+// requestStream, which is a part of an h1Message that other requests will use, and lets go of
 // it when the request ends. After that its methods touch nothing else. Any goroutine may
 // call them, one goroutine at a time, and Revoke at any time.
 type bodyHandle struct {

@@ -23,9 +23,10 @@ func TestTimeoutWhileWriting(t *testing.T) {
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		h := RequestHandler(func(ctx *RequestCtx) {
 			body := ctx.RequestBodyStream()
+			out := &ctx.x.(*h1Session).m.stream.out
 			go func() {
-				for ctx.stream.out.TryLock() { // the Flush has not begun yet
-					ctx.stream.out.Unlock()
+				for out.TryLock() { // the Flush has not begun yet
+					out.Unlock()
 					time.Sleep(time.Millisecond) // between two looks
 				}
 				io.Copy(io.Discard, body)

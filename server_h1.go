@@ -25,11 +25,9 @@ type h1Session struct {
 	// ran is the time of the read that brought the last handler's request. Other bytes of
 	// that read waited for the handler.
 	ran clock.Tick
-	// ctx is the message in flight while its body arrives. At other times the session
-	// holds no context between feeds; see takeContext.
-	ctx *RequestCtx
-	// body decodes the body of the message in flight.
-	body *h1.Body // of ctx; nil unless hasBody
+	// m is the message in flight while its body arrives. At other times the session
+	// holds none between feeds; see takeContext.
+	m *h1Message
 	// due is the time by which the body of the message in flight must have arrived or,
 	// between messages, the next message must have begun; 0 for never.
 	due clock.Tick
@@ -147,8 +145,9 @@ func (ss *h1Session) Feed(w *engine.Work, next *engine.Next) {
 // broke ends the connection after a panic with value r, or after runtime.Goexit; then r
 // is nil. Closed does the rest.
 func (ss *h1Session) broke(r any, next *engine.Next) {
-	ctx := ss.ctx
-	if ctx != nil {
+	m := ss.m
+	if m != nil {
+		ctx := &m.ctx
 		ctx.wrest()
 		if ctx.done.Load() != nil {
 			ctx.endDone() // before the engine closes the connection, which would look like a client that leaves
@@ -159,9 +158,9 @@ func (ss *h1Session) broke(r any, next *engine.Next) {
 		return
 	}
 	ss.s.logPanic("while serving "+addrText(ss.nc.RemoteAddr), r, stack())
-	if ctx != nil {
+	if m != nil {
 		defer func() { _ = recover() }() // a panic of another closer; only one is logged
-		ss.abandon(ctx)
+		ss.abandon(&m.ctx)
 	}
 }
 
@@ -224,36 +223,36 @@ func (ss *h1Session) idle(w *engine.Work, next *engine.Next) {
 	next.Deadline = ss.due
 }
 
-// takeContext returns the context for the message in flight: the one that the session
+// takeContext returns the context of the message in flight: the one that the session
 // holds, the one in the workspace, or a new one.
 func (ss *h1Session) takeContext(w *engine.Work) *RequestCtx {
-	if ss.ctx != nil {
-		return ss.ctx
+	if ss.m != nil {
+		return &ss.m.ctx
 	}
-	ctx, ok := w.State.(*RequestCtx)
+	m, ok := w.State.(*h1Message)
 	if ok {
 		w.State = nil
 	} else {
-		ctx = acquireCtx()
+		m = acquireH1Message()
 	}
-	ss.ctx = ctx
-	return ctx
+	ss.m = m
+	return &m.ctx
 }
 
-// drop leaves the context in the workspace, for the next message.
+// drop leaves the message in the workspace, for the next one.
 func (ss *h1Session) drop(w *engine.Work) {
-	ctx := ss.ctx
-	ss.ctx = nil
-	giveBack(ctx, w)
+	m := ss.m
+	ss.m = nil
+	giveBack(m, w)
 }
 
-// giveBack leaves a context that was reset in the workspace.
-func giveBack(ctx *RequestCtx, w *engine.Work) {
+// giveBack leaves a message that was reset in the workspace.
+func giveBack(m *h1Message, w *engine.Work) {
 	if w.State == nil {
-		w.State = ctx
+		w.State = m
 		return
 	}
-	releaseCtx(ctx)
+	h1Messages.Put(m)
 }
 
 // keepScan is the size in bytes up to which an unfinished head is parsed again when more
@@ -302,7 +301,7 @@ func (ss *h1Session) feedHead(w *engine.Work, next *engine.Next) bool {
 // response for frames.
 func (ss *h1Session) leaveUnanswered(w *engine.Work, err error, next *engine.Next) (more bool) {
 	ss.fault(ss.headError(w, err))
-	ss.ctx.reset()
+	ss.m.reset()
 	ss.drop(w)
 	next.Op, next.Linger = engine.Close, true
 	return false
@@ -404,7 +403,8 @@ func (ss *h1Session) Closed(err error) {
 	if ss.tells {
 		defer ss.tellUnsent(err)
 	}
-	if ctx := ss.ctx; ctx != nil {
+	if ss.m != nil {
+		ctx := &ss.m.ctx
 		ctx.wrest()
 		if ss.stage == inBody && !ss.lost && !ss.cfg.stream && ss.unreadBody() && !ctx.isDetached() {
 			ctx.Request.ResetBody() // no handler has it

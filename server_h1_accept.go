@@ -29,29 +29,29 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 		ss.excuseWait()
 		ss.due = ss.begun.Add(ss.cfg.readTimeout)
 	}
-	ctx.work = w
+	m := ss.m
+	m.work = w
 	switch v, refusal := ss.judge(ctx, ss.cfg, &ss.outcome); v {
 	case refused:
 		return ss.refuse(w, refusal, next)
 	case answered:
 		return ss.endExpect(ctx, w, next)
 	case awaited:
-		ss.owe100(ctx, w)
+		ss.owe100(w)
 	}
 	length := head.ContentLength
 	if length == msg.LenUnknown || length == 0 {
 		return true
 	}
 	ss.hasBody = true
-	ss.body = &ctx.body
-	ss.body.Init(length, &ctx.trailers, nil)
+	m.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
-		ctx.stream.open(ss, ctx, w)
+		m.stream.open(ss, ctx, w)
 		ctx.Request.removeForm()
-		ctx.Request.setStream(&ctx.stream.own)
+		ctx.Request.setStream(&m.stream.own)
 		ctx.Request.Header.setLength(length) // it may be more than an int holds
 		if h := &ctx.Request.Header.s; h.Trailers.Open {
-			h.Trailers.Expect(&h.Fields, &ctx.stream)
+			h.Trailers.Expect(&h.Fields, &m.stream)
 		}
 	}
 	return true
@@ -94,10 +94,10 @@ func (ss *h1Session) endExpect(ctx *RequestCtx, w *engine.Work, next *engine.Nex
 
 // owe100 sends the 100 for which the client waits, or lets a streamed body send it when the
 // handler reads.
-func (ss *h1Session) owe100(ctx *RequestCtx, w *engine.Work) {
+func (ss *h1Session) owe100(w *engine.Work) {
 	if ss.cfg.stream {
-		ctx.stream.used = true
-		ctx.stream.owesContinue.Store(true)
+		ss.m.stream.used = true
+		ss.m.stream.owesContinue.Store(true)
 	} else if len(w.Unread()) == 0 {
 		w.Out = append(w.Out, continueLine...)
 	}
@@ -108,7 +108,7 @@ const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 // feedBody collects a body that is not streamed. It returns true when the body is
 // complete.
 func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
-	ctx := ss.ctx
+	ctx := &ss.m.ctx
 	buf := ctx.Request.bodyBuf()
 	in := w.Unread()
 	landed := w.Landed()
@@ -116,7 +116,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 		in = buf.B[len(buf.B) : len(buf.B)+landed]
 	}
 	for {
-		data, n, done, err := ss.body.Next(in)
+		data, n, done, err := ss.m.body.Next(in)
 		if err != nil {
 			return ss.refuse(w, err, next)
 		}
@@ -135,7 +135,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 		}
 		if done {
 			if ctx.reach == paused {
-				ctx.work = w
+				ss.m.work = w
 				ctx.resumeDone()
 			}
 			ctx.takeTrailers(ss.s.MergeTrailers)
@@ -176,7 +176,7 @@ func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
 		}
 		ss.growBody(w, buf, 0)
 	}
-	left := min(ss.body.Left(), int64(cap(buf.B)-len(buf.B)), maxInto)
+	left := min(ss.m.body.Left(), int64(cap(buf.B)-len(buf.B)), maxInto)
 	if left > 0 {
 		ss.c.ReadInto(buf.B[len(buf.B) : len(buf.B)+int(left)])
 	}
@@ -186,7 +186,7 @@ func (ss *h1Session) readIntoBody(w *engine.Work, buf *pool.Buf) {
 // directly into it. If it would become too long, they are read into the workspace, and
 // feedBody refuses it.
 func (ss *h1Session) readsInto(has int) bool {
-	left := ss.body.Left()
+	left := ss.m.body.Left()
 	return left >= minInto && left <= int64(ss.cfg.maxBody-has)
 }
 
@@ -201,8 +201,8 @@ func (ss *h1Session) growBody(w *engine.Work, buf *pool.Buf, more int) {
 	if w.Full() {
 		least = has + fullInto
 	}
-	c := bodyCap(has, least, int64(has)+ss.body.Left())
-	if ss.ctx.Request.Header.s.ContentLength == msg.LenChunked {
+	c := bodyCap(has, least, int64(has)+ss.m.body.Left())
+	if ss.m.ctx.Request.Header.s.ContentLength == msg.LenChunked {
 		buf.Grow(c - len(buf.B)) // other chunks may follow
 		return
 	}

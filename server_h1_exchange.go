@@ -25,8 +25,8 @@ func (ss *h1Session) Conn() net.Conn { return ss.nc }
 func (ss *h1Session) Lend() {
 	ss.change()
 	ss.cfg.writeNow = true
-	ss.ctx.stream.out.Lock()
-	defer ss.ctx.stream.unlock(ss, ss.ctx.work)
+	ss.m.stream.out.Lock()
+	defer ss.m.stream.unlock(ss, ss.m.work)
 	ss.c.Lend()
 }
 
@@ -52,7 +52,7 @@ func (ss *h1Session) Watch(d door.Done) (stop func(), over error) {
 func (ss *h1Session) SetReadDeadline(t time.Time) error {
 	ss.due = clock.TickOf(t)
 	if ss.hasBody && ss.cfg.stream {
-		ss.ctx.stream.until.Store(int64(ss.due))
+		ss.m.stream.until.Store(int64(ss.due))
 	}
 	return nil
 }
@@ -69,28 +69,39 @@ func (ss *h1Session) SetWriteDeadline(t time.Time) error {
 func (ss *h1Session) stallLimit() time.Duration { return ss.cfg.writeStall }
 
 // LimitBody limits how much of a streamed body can be read.
-func (ss *h1Session) LimitBody(ctx *RequestCtx, n int64) {
-	ctx.stream.used = true
-	ctx.stream.limit.Store(n)
+func (ss *h1Session) LimitBody(_ *RequestCtx, n int64) {
+	ss.m.stream.used = true
+	ss.m.stream.limit.Store(n)
 }
 
-// CloseBody ends the reading of a streamed body.
-func (ss *h1Session) CloseBody(ctx *RequestCtx) { ss.closeBody(ctx) }
+// CloseBody ends the reading of a streamed body. A Read may be writing, see requestStream.flush.
+func (ss *h1Session) CloseBody(_ *RequestCtx, leaves bool) {
+	if leaves && ss.m != nil && ss.m.stream.interrupt() {
+		ss.Interrupt() // or closeBody would wait for that Read
+	}
+	ss.closeBody()
+}
+
+// Reading reports whether a Read of the body runs.
+func (ss *h1Session) Reading() bool { return ss.m.stream.reads() }
+
+// Hands says that a session serves an UpgradeHandler itself.
+func (ss *h1Session) Hands() door.Hands { return door.HandsSession }
 
 // Trailers does nothing: the decoder of the body appends to ctx.trailers.
 func (ss *h1Session) Trailers(*msg.Fields) {}
 
 // Flush sends the head, if it is the first call, and the body.
 func (ss *h1Session) Flush(ctx *RequestCtx) error {
-	w, resp := ctx.work, &ctx.Response
-	f := &ctx.flush
-	ctx.stream.out.Lock()
-	defer ctx.stream.unlock(ss, w)
+	m := ss.m
+	w, resp := m.work, &ctx.Response
+	m.stream.out.Lock()
+	defer m.stream.unlock(ss, w)
 	ss.boundWrites()
-	if !f.begun {
+	if !ctx.flush.begun {
 		ss.beginFlush(ctx, w, resp)
 	}
-	err := f.out.writePart(resp.bodyBytes())
+	err := m.out.writePart(resp.bodyBytes())
 	resp.ResetBody()
 	if err == nil {
 		err = ss.c.Flush(w)
@@ -103,15 +114,16 @@ func (ss *h1Session) Flush(ctx *RequestCtx) error {
 
 // SendInterim sends an informational response (RFC 9110 section 15.2). HTTP/1.0 clients
 // get none.
-func (ss *h1Session) SendInterim(ctx *RequestCtx, statusCode int, h *ResponseHeader) error {
+func (ss *h1Session) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader) error {
 	if ss.req.minor == 0 {
 		return nil
 	}
-	w := ctx.work
-	ctx.stream.out.Lock()
-	defer ctx.stream.unlock(ss, w)
+	m := ss.m
+	w := m.work
+	m.stream.out.Lock()
+	defer m.stream.unlock(ss, w)
 	if statusCode == StatusContinue {
-		ctx.stream.excuse()
+		m.stream.excuse()
 	}
 	var fields *head.Response
 	if h != nil {
@@ -133,7 +145,7 @@ var errHijackReading = errors.New("gale: the connection can't be hijacked while 
 // the engine.
 func (ss *h1Session) HijackNow(ctx *RequestCtx) (nc net.Conn, err error) {
 	if ss.hasBody && ss.cfg.stream {
-		if !ctx.stream.tryYield() {
+		if !ss.m.stream.tryYield() {
 			return nil, errHijackReading
 		}
 		defer func() {
@@ -142,7 +154,7 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (nc net.Conn, err error) {
 			}
 		}()
 	}
-	if err := ss.c.Flush(ctx.work); err != nil {
+	if err := ss.c.Flush(ss.m.work); err != nil {
 		return nil, err
 	}
 	if nc, err = ss.detach(ctx); err != nil {
@@ -172,11 +184,11 @@ func (ss *h1Session) detach(ctx *RequestCtx) (net.Conn, error) {
 	if !ctx.reaches() {
 		return nil, ErrNilConnection
 	}
-	nc, err := ss.c.Detach(ctx.work)
+	nc, err := ss.c.Detach(ss.m.work)
 	if err != nil {
 		return nil, err
 	}
-	ctx.work, ctx.reach, ctx.sends = nil, over, false
+	ss.m.work, ctx.reach, ctx.sends = nil, over, false
 	ctx.detachDone()
 	if ss.over() {
 		ctx.done.Load().hurry()

@@ -106,7 +106,7 @@ func (r *requestStream) tryYield() bool {
 		return false
 	}
 	if len(r.rest) > 0 {
-		r.w.Unconsume(len(r.rest) + r.ss.body.Behind())
+		r.w.Unconsume(len(r.rest) + r.ss.m.body.Behind())
 	}
 	h.refer(nil)
 	r.forget()
@@ -178,7 +178,7 @@ func (r *requestStream) buffered() int {
 	if r.err != nil {
 		return len(r.rest)
 	}
-	return len(r.rest) + int(min(int64(len(r.w.Unread())), max(r.ss.body.Left(), 0)))
+	return len(r.rest) + int(min(int64(len(r.w.Unread())), max(r.ss.m.body.Left(), 0)))
 }
 
 // failed reports whether the rest of the body won't arrive, or is still being read.
@@ -331,7 +331,7 @@ func (r *requestStream) more(p []byte) (landed int) {
 // decode decodes from the front of b. It returns the data, a slice of b, and how many
 // bytes it consumed, or sets err. It may do both at the end of the body.
 func (r *requestStream) decode(b []byte) (data []byte, n int) {
-	data, n, done, err := r.ss.body.Next(b)
+	data, n, done, err := r.ss.m.body.Next(b)
 	limit := r.limit.Load()
 	switch {
 	case err != nil:
@@ -357,7 +357,7 @@ const minDirect = 16 << 10
 // of the body, or of the chunk, and what limit allows. The bytes after the body belong to
 // the next message. It returns nil if it is better to read into the workspace.
 func (r *requestStream) direct(p []byte) []byte {
-	room := min(int64(len(p)), r.ss.body.Left())
+	room := min(int64(len(p)), r.ss.m.body.Left())
 	if limit := r.limit.Load(); limit > 0 {
 		room = min(room, limit-r.n)
 	}
@@ -406,15 +406,15 @@ func (ss *h1Session) fillInto(w *engine.Work, b []byte, deadline clock.Tick) (la
 
 // unreadBody reports whether a part of the request's body was not read. No goroutine may
 // be reading it during the call.
-func (ss *h1Session) unreadBody() bool { return ss.hasBody && !ss.body.Done() }
+func (ss *h1Session) unreadBody() bool { return ss.hasBody && !ss.m.body.Done() }
 
 // leavesBody is unreadBody for the time while the handler runs: if a Read is running, it
 // returns true.
-func (ss *h1Session) leavesBody(ctx *RequestCtx) bool {
+func (ss *h1Session) leavesBody() bool {
 	if !ss.hasBody || !ss.cfg.stream {
 		return ss.unreadBody()
 	}
-	h := ctx.stream.tryHold()
+	h := ss.m.stream.tryHold()
 	if h == nil {
 		return true
 	}
@@ -431,18 +431,18 @@ const (
 // mayDrain reports whether the server should read the rest of the body that the handler
 // left, so that the connection can be used again. It consumes the bytes that have
 // arrived.
-func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
-	if ctx.stream.owesContinue.Load() || ss.aborted {
+func (ss *h1Session) mayDrain(w *engine.Work) bool {
+	if ss.m.stream.owesContinue.Load() || ss.aborted {
 		return false // the client may or may not send the body
 	}
-	if ss.cfg.stream && ctx.stream.failed() {
+	if ss.cfg.stream && ss.m.stream.failed() {
 		return false
 	}
-	if ctx.isDetached() {
-		ss.body.DropTrailers() // the program may be reading those of ctx
+	if ss.m.ctx.isDetached() {
+		ss.m.body.DropTrailers() // the program may be reading those of ctx
 	}
 	for ss.drained = 0; ss.drained <= maxDrain; {
-		data, n, done, err := ss.body.Next(w.Unread())
+		data, n, done, err := ss.m.body.Next(w.Unread())
 		if err != nil {
 			return false
 		}
@@ -452,7 +452,7 @@ func (ss *h1Session) mayDrain(ctx *RequestCtx, w *engine.Work) bool {
 			return ss.drained <= maxDrain
 		}
 		if n == 0 {
-			return ss.body.Left() <= maxDrain-int64(ss.drained)
+			return ss.m.body.Left() <= maxDrain-int64(ss.drained)
 		}
 	}
 	return false
@@ -466,7 +466,7 @@ func (ss *h1Session) drain(w *engine.Work) bool {
 		deadline = min(deadline, d)
 	}
 	for ss.drained <= maxDrain {
-		data, n, done, err := ss.body.Next(w.Unread())
+		data, n, done, err := ss.m.body.Next(w.Unread())
 		if err != nil {
 			return false
 		}

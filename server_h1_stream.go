@@ -25,9 +25,9 @@ type bodyOut struct {
 }
 
 // bodyOut returns the writer for the body of resp, after frame has set its framing.
-func (ss *h1Session) bodyOut(ctx *RequestCtx, w *engine.Work, resp *Response) bodyOut {
+func (ss *h1Session) bodyOut(w *engine.Work, resp *Response) bodyOut {
 	n := resp.Header.s.ContentLength
-	return bodyOut{Promised: head.Promised{Left: max(n, -1)}, ss: ss, w: w, in: &ctx.stream, skip: resp.SkipBody, chunked: n == msg.LenChunked}
+	return bodyOut{Promised: head.Promised{Left: max(n, -1)}, ss: ss, w: w, in: &ss.m.stream, skip: resp.SkipBody, chunked: n == msg.LenChunked}
 }
 
 // Write sends p at once, but never more bytes than the head said: for more it returns
@@ -163,31 +163,23 @@ func boundRest(left *int64, resp *Response) (beyond int64) {
 	return beyond
 }
 
-// flushState is the state of a response that is sent while the handler runs.
-type flushState struct {
-	begun  bool  // the head was sent; if not, the other fields don't count
-	keep   bool  // of an h1Session, as out
-	status int32 // that was sent
-	out    bodyOut
-}
-
 // beginFlush appends the head of a response whose body isn't complete yet. The caller
 // holds requestStream.out.
 func (ss *h1Session) beginFlush(ctx *RequestCtx, w *engine.Work, resp *Response) {
-	f := &ctx.flush
-	f.begun = true
-	f.keep = ss.keepAlive(resp) && !ss.leavesBody(ctx)
+	m := ss.m
+	ctx.flush.begun = true
+	m.keep = ss.keepAlive(resp) && !ss.leavesBody()
 	h := &resp.Header
 	body := resp.swapBody(nil) // the response is longer than this part
 	if h.s.ContentLength == 0 {
 		h.s.ContentLength = -1
 	}
 	resp.bodyStream = nothing{}
-	ss.frame(resp, &f.keep)
+	ss.frame(resp, &m.keep)
 	resp.bodyStream = nil
 	resp.swapBody(body)
-	f.out = ss.bodyOut(ctx, w, resp)
-	ctx.stream.answer(w, resp.StatusCode(), true)
+	m.out = ss.bodyOut(w, resp)
+	m.stream.answer(w, resp.StatusCode(), true)
 	w.Out = h.appendHead(w.Out, ss.l.fixed.name)
 }
 
@@ -199,32 +191,32 @@ func (nothing) Read([]byte) (int, error) { return 0, io.EOF }
 // writeRest ends a response that was flushed.
 func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, next *engine.Next) (ok bool) {
 	ctx.closeAfter()
-	f := &ctx.flush
-	defer func() { ss.countSent(f.out.sent, nil) }() // also after a panic
+	m := ss.m
+	defer func() { ss.countSent(m.out.sent, nil) }() // also after a panic
 	err := error(nil)
-	beyond := boundRest(&f.out.Left, resp)
+	beyond := boundRest(&m.out.Left, resp)
 	switch {
 	case resp.streamWriter != nil:
 		sw := resp.streamWriter
 		resp.streamWriter = nil
-		err = runStreamWriter(&f.out, sw)
-	case resp.bodyStream != nil && f.out.skip:
+		err = runStreamWriter(&m.out, sw)
+	case resp.bodyStream != nil && m.out.skip:
 		resp.closeStream(nil)
 	case resp.bodyStream != nil:
-		err = sendBody(&f.out, resp.bodyStream)
+		err = sendBody(&m.out, resp.bodyStream)
 		if cerr := resp.closeStream(err); err == nil {
 			err = cerr
 		}
 	default:
-		ctx.stream.out.Lock()
-		err = f.out.writePart(resp.bodyBytes())
-		ctx.stream.unlock(ss, w)
+		m.stream.out.Lock()
+		err = m.out.writePart(resp.bodyBytes())
+		m.stream.unlock(ss, w)
 	}
-	f.out.Left += beyond
+	m.out.Left += beyond
 	if err == nil {
-		err = f.out.end(resp)
+		err = m.out.end(resp)
 	}
-	ss.closeBody(ctx)
+	ss.closeBody()
 	if first := ss.cause(); err != nil || first != nil {
 		if first != nil {
 			err = first // it tells more
@@ -232,7 +224,7 @@ func (ss *h1Session) writeRest(ctx *RequestCtx, w *engine.Work, resp *Response, 
 		return ss.fail(err, next)
 	}
 	ss.bare = ss.bare && len(w.Out) > 0 // what was written is whole
-	return ss.after(next, f.keep && !ss.isLost(), false)
+	return ss.after(next, m.keep && !ss.isLost(), false)
 }
 
 // boundWrites sets the engine's write timeouts for the response in flight. Open has set

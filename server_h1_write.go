@@ -14,8 +14,9 @@ import (
 // answer runs the handler for the message in flight and writes the response. It returns
 // false if next must be done before the next message.
 func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
-	ctx := ss.ctx
-	ctx.work, ctx.reach = w, running
+	m := ss.m
+	ctx := &m.ctx
+	m.work, ctx.reach = w, running
 	ctx.tick, ss.ran = w.Now, w.Now
 	if ss.l.fixed.lazyTime {
 		ctx.tick = 0 // see RequestCtx.Time
@@ -33,17 +34,17 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	resp, hands := &ctx.Response, door.Hijack{}
 	if late || ctx.handover.to != nil || len(ctx.hooks) != 0 || ss.l.fixed.hooked || ctx.flush.begun || resp.readErr != nil {
 		if resp, hands = ss.choose(ctx, ss.hijackOf(), &ss.outcome); hands.NoResponse && ss.hasBody && !ctx.flush.begun {
-			ctx.stream.tryYield()
+			m.stream.tryYield()
 		}
 	}
 	streams := resp != nil && resp.hasStream()
 	if !streams {
-		ss.closeBody(ctx) // before the watch is resumed, which must not run during a Read
+		ss.closeBody() // before the watch is resumed, which must not run during a Read
 	}
 	gone := ctx.done.Load() != nil && ctx.doneWith(!late && streams)
 	if resp == nil || gone {
 		ctx.wrest()
-		ss.closeBody(ctx)
+		ss.closeBody()
 		ss.abandon(ctx)
 		ss.abort(next)
 		return false
@@ -87,7 +88,7 @@ func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.N
 	if err == nil || ss.aborted || ctx.flush.begun || ctx.hookStage.Load() != hooksOpen {
 		return false
 	}
-	ss.closeBody(ctx)
+	ss.closeBody()
 	ctx.keepConn()
 	ss.refuse(w, err, next)
 	return true
@@ -103,9 +104,9 @@ func respondBroken(resp *Response) {
 
 // closeBody ends the reading of a streamed body. If a goroutine is reading at this
 // moment, the connection can't be used again.
-func (ss *h1Session) closeBody(ctx *RequestCtx) {
+func (ss *h1Session) closeBody() {
 	if ss.hasBody && ss.cfg.stream {
-		ctx.stream.shut()
+		ss.m.stream.shut()
 	}
 }
 
@@ -114,12 +115,10 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, late bool) {
 	ss.stage = inHead
 	ss.begun = 0
 	ss.emptyLines = h1.EmptyLines{}
-	ss.closeBody(ctx)
-	if ss.hasBody {
-		ss.hasBody, ss.body = false, nil // it belongs to ctx, which other requests will use
-	}
+	ss.closeBody()
+	ss.hasBody = false
 	if !late && ctx.isAlone() { // most requests, so it isn't left to endRequest
-		ctx.reset()
+		ss.m.reset()
 		ss.drop(w)
 		return
 	}
@@ -129,12 +128,14 @@ func (ss *h1Session) finish(ctx *RequestCtx, w *engine.Work, late bool) {
 // endContext ends the request of ctx. If nothing else has ctx, it leaves that in the workspace, for the
 // next message.
 func (ss *h1Session) endContext(ctx *RequestCtx, w *engine.Work, late bool) {
-	shared := ss.shared
-	ss.ctx, ss.shared = nil, true // also if code of the program doesn't return
-	switch ctx.endRequest(door.Ending{Sent: ctx.flush.out.sent, Err: errNotSent, Late: late}) {
+	ss.closeBody()
+	m, shared := ss.m, ss.shared
+	m.work, ss.hasBody = nil, false
+	ss.m, ss.shared = nil, true // also if code of the program doesn't return
+	switch ctx.endRequest(door.Ending{Sent: m.out.sent, Err: errNotSent, Late: late}) {
 	case ctxFree:
-		ctx.reset()
-		giveBack(ctx, w)
+		m.reset()
+		giveBack(m, w)
 	case ctxLeft:
 		return
 	}
@@ -162,7 +163,7 @@ func (ss *h1Session) handOver(ctx *RequestCtx, w *engine.Work, next *engine.Next
 
 // isLost reports whether the connection can't be used again after the message in flight,
 // because a goroutine was reading from it or a request was refused.
-func (ss *h1Session) isLost() bool { return ss.lost || ss.hasBody && ss.ctx.stream.ended.Load() }
+func (ss *h1Session) isLost() bool { return ss.lost || ss.hasBody && ss.m.stream.ended.Load() }
 
 // keepAlive reports whether the connection may be used again after resp.
 func (ss *h1Session) keepAlive(resp *Response) bool {
@@ -191,17 +192,17 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 	}
 	streams, left := resp.hasStream(), false
 	if keep && !streams && ss.unreadBody() {
-		keep = ss.mayDrain(ctx, w)
+		keep = ss.mayDrain(w)
 	}
 	ss.frame(resp, &keep)
 	if streams {
-		ctx.stream.out.Lock() // a goroutine may be reading the body of the request
-		ctx.stream.answer(w, resp.StatusCode(), !resp.SkipBody && ctx.stream.mayBeRead())
+		ss.m.stream.out.Lock() // a goroutine may be reading the body of the request
+		ss.m.stream.answer(w, resp.StatusCode(), !resp.SkipBody && ss.m.stream.mayBeRead())
 	}
 	ss.boundWrites()
 	w.Out = resp.Header.appendHead(w.Out, ss.l.fixed.name)
 	if streams {
-		ctx.stream.unlock(ss, w)
+		ss.m.stream.unlock(ss, w)
 	}
 	switch {
 	case resp.SkipBody:
@@ -216,10 +217,10 @@ func (ss *h1Session) write(ctx *RequestCtx, w *engine.Work, resp *Response, must
 			return ss.fail(err, next)
 		}
 		next.File = file
-		ss.closeBody(ctx)
-		keep = keep && !ss.isLost() && (!ss.unreadBody() || ss.mayDrain(ctx, w))
+		ss.closeBody()
+		keep = keep && !ss.isLost() && (!ss.unreadBody() || ss.mayDrain(w))
 	case resp.Header.s.ContentLength == msg.LenChunked:
-		out := bodyOut{Promised: head.Promised{Left: -1}, ss: ss, w: w, in: &ctx.stream, chunked: true}
+		out := bodyOut{Promised: head.Promised{Left: -1}, ss: ss, w: w, in: &ss.m.stream, chunked: true}
 		if _, err := out.Write(resp.bodyBytes()); err != nil {
 			return ss.fail(err, next)
 		}
@@ -389,7 +390,7 @@ func (ss *h1Session) writeBytes(w *engine.Work, b []byte, last bool) (left bool,
 // returned, for the engine.
 func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response) (file *engine.File, err error) {
 	ctx.closeAfter()
-	out := ss.bodyOut(ctx, w, resp)
+	out := ss.bodyOut(w, resp)
 	defer func() { ss.countSent(out.sent, file) }() // also after a panic
 	return out.sendStream(resp)
 }

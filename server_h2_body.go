@@ -432,13 +432,8 @@ func (b *h2Body) Revoke(door.Seal) {
 	}
 }
 
-// h2Reads reports whether another goroutine is waiting for the body of ctx. Such a reader
-// may change the request: it adds the trailer section.
-func h2Reads(ctx *RequestCtx) bool {
-	s, ok := ctx.x.(*h2Stream)
-	if !ok {
-		return false
-	}
+// Reading reports whether a goroutine is waiting for the body.
+func (s *h2Stream) Reading() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
 	return s.reading > 0

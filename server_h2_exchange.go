@@ -91,7 +91,7 @@ func (s *h2Stream) LimitBody(_ *RequestCtx, n int64) {
 }
 
 // CloseBody makes reads of a streamed body fail, unless all of it was read.
-func (s *h2Stream) CloseBody(*RequestCtx) {
+func (s *h2Stream) CloseBody(*RequestCtx, bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
 	s.closeBody()
@@ -190,6 +190,14 @@ func (s *h2Stream) Interrupt() {
 	s.ss.tellRoom()
 	s.ss.mu.Unlock()
 	s.aborted = true
+}
+
+// Hands says that only the stream of an extended CONNECT can be taken over.
+func (s *h2Stream) Hands() door.Hands {
+	if s.extended {
+		return door.HandsStream
+	}
+	return door.HandsConn
 }
 
 // HijackNow sends the head of the response to an extended CONNECT, and returns the stream

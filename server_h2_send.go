@@ -213,6 +213,6 @@ func (s *h2Stream) sendsTrailers(resp *Response) bool {
 // closeIn ends the reading of a streamed body, on all goroutines.
 func (s *h2Stream) closeIn() {
 	if s.streamed {
-		s.CloseBody(s.ctx)
+		s.CloseBody(s.ctx, false)
 	}
 }

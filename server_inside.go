@@ -4,8 +4,11 @@ import "github.com/galehttp/gale/internal/door"
 
 func init() {
 	door.InsideOf = func(s any) door.Inside { return s.(*Server).inside() }
-	door.BodyIsRead = func(ctx any) bool { return ctx.(*RequestCtx).stream.reads() }
-	door.BodyWaits = func(ctx any) bool { return ctx.(*RequestCtx).stream.waits.Load() }
+	door.BodyIsRead = func(ctx any) bool { return ctx.(*RequestCtx).bringer().Reading() }
+	door.BodyWaits = func(ctx any) bool {
+		ss, ok := ctx.(*RequestCtx).x.(*h1Session)
+		return ok && ss.m.stream.waits.Load()
+	}
 	door.FSAnswersAll = func(on bool) (before bool) {
 		before, fsAnswersAll = fsAnswersAll, on
 		return before

@@ -241,7 +241,7 @@ func TestLentBodyRevoke(t *testing.T) {
 					}
 					read <- err
 				}()
-				await.Until(t, "the Read", func() bool { return ctx.stream.reads() || h2Reads(ctx) })
+				await.Until(t, "the Read", func() bool { return ctx.x.Reading() })
 			} else {
 				read <- io.ErrNoProgress
 			}
@@ -309,7 +309,7 @@ func TestLentBodyRevokeStalled(t *testing.T) {
 			_, err := body.Read(make([]byte, 10)) // writes a 100
 			read <- err
 		}()
-		await.Until(t, "the write", ctx.stream.writes.Load)
+		await.Until(t, "the write", ctx.x.(*h1Session).m.stream.writes.Load)
 		peers.Within(t, "Revoke", func() { body.Revoke(door.Seal{}) })
 		if err := <-read; err == nil || err == io.EOF {
 			t.Errorf("the Read got %v", err)

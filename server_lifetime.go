@@ -189,13 +189,14 @@ func (ctx *RequestCtx) endLoan() {
 // lend moves the head of a request, if there is one, from the context in the session to a
 // new one that is lent, and gives the old one back.
 func (ss *h1Session) lend(l *serverGuard, w *engine.Work) *RequestCtx {
-	old, ctx := ss.ctx, newCtx()
-	from, to := &old.Request.Header.s, &ctx.Request.Header.s
+	old := ss.m
+	ss.m = newH1Message()
+	ctx := &ss.m.ctx
+	from, to := &old.ctx.Request.Header.s, &ctx.Request.Header.s
 	if from.Suspended() {
 		from.Abandon()
 	}
 	*from, *to = *to, *from
-	ss.ctx = ctx
 	giveBack(old, w)
 	l.lend(ctx, ss.nc.RemoteAddr(), ss.id<<32|ss.num&0xffffffff)
 	return ctx

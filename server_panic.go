@@ -67,7 +67,7 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		s.logPanic("in a handler that called TimeoutError", r, trace)
 		return
 	}
-	if ctx.stream.reads() || h2Reads(ctx) {
+	if ctx.bringer().Reading() {
 		ctx.CloseRequestBody() // or another goroutine's Read may change the request, which is read now
 	}
 	if ctx.flush.begun || o.detached {

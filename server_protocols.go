@@ -80,7 +80,7 @@ func (ss *h1Session) greeted(w *engine.Work, next *engine.Next) bool {
 		if p.preface == "" || !whole && !strings.HasPrefix(p.preface, bytesconv.B2S(in)) {
 			continue
 		}
-		if head := &ss.ctx.Request.Header.s; head.Suspended() {
+		if head := &ss.m.ctx.Request.Header.s; head.Suspended() {
 			head.Abandon()
 		}
 		ss.drop(w)

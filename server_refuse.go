@@ -115,7 +115,7 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		}
 		ss.prepare(ctx)
 	}
-	ctx.work, ctx.reach = w, running
+	ss.m.work, ctx.reach = w, running
 	ss.lost = true // whatever the program flushes
 	if ss.stage == inHead {
 		ss.cfg = &ss.l.fixed.each // not the limits of the request before

@@ -101,7 +101,7 @@ func TestEndedMessageLetsGo(t *testing.T) {
 			StreamRequestBody: stream,
 			ErrorHandler: func(ctx *RequestCtx, err error) {
 				ss := ctx.x.(*h1Session)
-				held <- ss.hasBody || ss.body != nil
+				held <- ss.hasBody
 				(*RequestCtx).defaultError(ctx, err)
 			},
 		}, echo)

@@ -151,7 +151,7 @@ func TestCloseRequestBody(t *testing.T) {
 			_, err := io.ReadAll(body)
 			got <- err
 		}()
-		for !ctx.stream.waits.Load() {
+		for !ctx.x.(*h1Session).m.stream.waits.Load() {
 			time.Sleep(time.Millisecond) // between two looks
 		}
 		ctx.CloseRequestBody()

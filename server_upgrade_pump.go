@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/clock"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/engine"
 )
 
@@ -52,15 +53,15 @@ const (
 var errPumpWoken = errors.New("gale: woken")
 
 // hijackFor returns what Upgrade passes to Hijack, for exchanges that know nothing of
-// Upgrade. An h1Session doesn't call it.
+// Upgrade. Others don't call it.
 func hijackFor(ctx *RequestCtx, h UpgradeHandler) HijackHandler {
-	if _, ok := ctx.bringer().(*h1Session); ok {
+	if ctx.bringer().Hands() == door.HandsSession {
 		return neverHijack
 	}
 	return upgradeByPump(ctx, h)
 }
 
-// neverHijack stands in contexts of an h1Session.
+// neverHijack stands in contexts of an exchange that serves an UpgradeHandler itself.
 func neverHijack(nc net.Conn) { _ = nc.Close() }
 
 // upgradeByPump returns a HijackHandler that serves h.

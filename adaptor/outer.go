@@ -210,7 +210,7 @@ func (o *outer) LimitBody(_ *gale.RequestCtx, n int64) {
 // CloseBody makes reading the body fail. A deadline ends a running Read, and keeps net/http from
 // waiting for the rest of the body before it sends the answer; after that net/http doesn't use the
 // connection for other requests.
-func (o *outer) CloseBody(*gale.RequestCtx) {
+func (o *outer) CloseBody(*gale.RequestCtx, bool) {
 	if o.body != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -219,6 +219,12 @@ func (o *outer) CloseBody(*gale.RequestCtx) {
 		}
 	}
 }
+
+// Reading reports false: the trailer section of the request isn't added to it.
+func (o *outer) Reading() bool { return false }
+
+// Hands says that the connection is handed over after the response.
+func (o *outer) Hands() door.Hands { return door.HandsConn }
 
 // endReads is CloseBody under mu, or after end: no other goroutine sets the deadline meanwhile.
 func (o *outer) endReads() {

@@ -293,7 +293,9 @@ func (r *recorder) HijackNow(*gale.RequestCtx) (net.Conn, error) { return nil, g
 func (r *recorder) Watch(door.Done) (stop func(), over error) { return nil, nil }
 func (r *recorder) Lend()                                     {}
 func (r *recorder) LimitBody(*gale.RequestCtx, int64)         {}
-func (r *recorder) CloseBody(*gale.RequestCtx)                {}
+func (r *recorder) CloseBody(*gale.RequestCtx, bool)          {}
+func (r *recorder) Reading() bool                             { return false }
+func (r *recorder) Hands() door.Hands                         { return door.HandsConn }
 func (r *recorder) Trailers(*msg.Fields)                      {}
 func (r *recorder) Interrupt()                                {}
 

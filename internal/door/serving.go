@@ -89,6 +89,16 @@ const (
 	HijackNever                       // the connection has other requests, so it can't be taken over
 )
 
+// Hands is how an exchange hands its connection over.
+type Hands uint8
+
+// The values of Hands.
+const (
+	HandsConn    Hands = iota // the connection, after the response. Upgrade is served by Hijack
+	HandsSession              // likewise, but the exchange knows of UpgradeHandlers
+	HandsStream               // the stream of an extended CONNECT. HijackNow sends the head of the response
+)
+
 // Hijack is what RequestCtx.Hijack and RequestCtx.HijackSetNoResponse have set, if the response of
 // the context, as it is now, grants it.
 type Hijack struct {

@@ -72,6 +72,8 @@ var pooled = map[string]string{
 	"gale.Request.reset":           "TestPooledForgets",
 	"gale.Response.reset":          "TestPooledForgets",
 	"gale.RequestCtx.reset":        "TestPooledForgets",
+	"gale.h1Message.reset":         "TestPooledForgets",
+	"gale.h1Messages":              "TestPooledForgets",
 	"gale.RequestHeader.Reset":     "TestPooledForgets",
 	"gale.RequestHeader.reset":     "TestPooledForgets",
 	"gale.Response.Reset":          "TestPooledForgets",
