@@ -79,6 +79,8 @@ func init() {
 			ctx.noteRoute()
 		}
 	}
+	door.HasURI = func(ctx any) bool { return ctx.(*RequestCtx).Request.uriParsed }
+	door.DropURI = func(ctx any) { ctx.(*RequestCtx).Request.uriParsed, ctx.(*RequestCtx).Request.uriBad = false, false }
 	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
 	door.ChangeRoutePath = func(c any, around door.Saved, path []byte) door.Saved {
 		ctx := c.(*RequestCtx)

@@ -5,8 +5,8 @@ import (
 	"github.com/galehttp/gale/internal/msg"
 )
 
-// What a Server does with a request, whatever brings it, in this order: beginRequest, judge, handle or
-// handleRefused, wrestLate, choose, endRequest. Servers of other packages make a context by
+// What a Server does with a request, whatever brings it, in this order: beginRequest, start if
+// RequestStarted is set, judge, handle or handleRefused, wrestLate, choose, endRequest. Servers of other packages make a context by
 // Init2, and do the rest by door.Serving.
 
 // beginRequest prepares ctx for the request that x has brought. num is its number on the
@@ -27,8 +27,45 @@ const (
 	accepted verdict = iota // its body is read, and the handler called
 	awaited                 // likewise, and the client waits for a 100 (Continue) before it sends the body
 	refused                 // because of the error
-	answered                // ExpectHandler has begun the response, timed out, or taken the connection over
+	answered                // a hook has begun the response, timed out, or taken the connection over
 )
+
+// limited is an exchange, which takes limits for its request.
+type limited interface {
+	// override applies what a hook has returned. bounds says that the limit of the body also holds for a
+	// streamed one.
+	override(c RequestConfig, bounds bool) *requestLimits
+}
+
+// start lets RequestStarted look at the request whose head is in ctx, and gives x the limits that it returns.
+// It reports whether RequestStarted has answered the request.
+func (sc *serverConn) start(ctx *RequestCtx, x limited, o *outcome) (answers bool) {
+	ctx.resumeDone()
+	c := sc.s.RequestStarted(ctx)
+	if sc.hasAnswered(ctx, o) {
+		return true
+	}
+	limits := x.override(c, true)
+	if n := ctx.Request.Header.s.ContentLength; !limits.stream && n != 0 && n != msg.LenUnknown {
+		ctx.pauseDone()
+	}
+	return false
+}
+
+// hasAnswered reports whether a hook that has returned has answered the request of ctx. If not, it drops what
+// the hook has set in the response.
+func (sc *serverConn) hasAnswered(ctx *RequestCtx, o *outcome) bool {
+	if o.detached || ctx.timedOut.Load() != nil {
+		return true // a late hook still uses ctx
+	}
+	ctx.keepConn()
+	if ctx.flush.begun {
+		return true // no other answer may follow
+	}
+	ctx.Response.Reset()
+	sc.prepareResponse(ctx)
+	return false
+}
 
 // judge decides about the request whose head is in ctx: its method, its expectation (RFC 9110 section
 // 10.1.1) and the length of its body. It may run hooks of the program.
@@ -39,7 +76,9 @@ func (sc *serverConn) judge(ctx *RequestCtx, limits *requestLimits, o *outcome) 
 		return refused, ErrGetOnly
 	case head.Expect == msg.ExpectOther:
 		return refused, errExpectation
-	case head.ContentLength > int64(limits.maxBody) && !limits.stream:
+	case limits.refuse != 0:
+		return refused, limits.refusal()
+	case head.ContentLength > int64(limits.maxBody) && (!limits.stream || limits.bounded):
 		return refused, ErrBodyTooLarge
 	case head.Expect == msg.ExpectNone, head.Minor == 0, head.ContentLength == 0, head.ContentLength == msg.LenUnknown:
 		return accepted, nil
@@ -53,22 +92,14 @@ func (sc *serverConn) judge(ctx *RequestCtx, limits *requestLimits, o *outcome) 
 
 // callExpectHandler lets ExpectHandler decide about a request whose client waits for a 100.
 func (sc *serverConn) callExpectHandler(ctx *RequestCtx, limits *requestLimits, o *outcome) (verdict, error) {
-	ctx.mu.Lock()
-	ctx.reach = running
-	ctx.mu.Unlock()
+	ctx.resumeDone()
 	code := sc.s.ExpectHandler(ctx)
-	if o.detached || ctx.timedOut.Load() != nil {
-		return answered, nil // a late hook still uses ctx
-	}
-	ctx.keepConn()
-	if ctx.flush.begun {
-		return answered, nil // no other answer may follow
+	if sc.hasAnswered(ctx, o) {
+		return answered, nil
 	}
 	if !limits.stream {
 		ctx.pauseDone()
 	}
-	ctx.Response.Reset()
-	sc.prepareResponse(ctx)
 	if code != StatusContinue {
 		return refused, &statusError{code, ""}
 	}

@@ -97,6 +97,10 @@ func parityRows(dir string) []parityRow {
 	hooked := func(row *parityRow) { row.s.BeforeSend = hook }
 	small := func(row *parityRow) { row.s.MaxRequestBodySize = 100 }
 	errored := func(row *parityRow) { row.s.ErrorHandler = shown }
+	tens := func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{MaxRequestBodySize: 10} }
+	starts := func(hook func(*gale.RequestCtx) gale.RequestConfig) func(*parityRow) {
+		return func(row *parityRow) { row.s.RequestStarted = hook }
+	}
 	expects := func(row *parityRow) { row.fields = append(row.fields, "Expect", "100-continue") }
 
 	cases := []parityRow{
@@ -258,6 +262,30 @@ func parityRows(dir string) []parityRow {
 		with(post("HeaderReceived streams", big, readAll), func(row *parityRow) {
 			row.s.HeaderReceived = func(h *gale.RequestHeader) gale.RequestConfig { return gale.RequestConfig{StreamRequestBody: true} }
 		}),
+		with(post("RequestStarted limits", big, echoBody), starts(tens)),
+		with(with(post("RequestStarted limits a stream", big, echoStream), streamed), starts(tens)),
+		with(with(with(post("RequestStarted limits a stream, unsized", big, func(ctx *gale.RequestCtx) {
+			b, err := io.ReadAll(ctx.RequestBodyStream())
+			fmt.Fprint(ctx, len(b) > 10, err)
+		}), streamed), unsized), starts(tens)),
+		with(with(with(post("RequestStarted limits a stream that is taken for a body", big, echoBody), streamed), unsized), starts(tens)),
+		with(post("RequestStarted streams", big, readAll), starts(func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{StreamRequestBody: true} })),
+		with(post("RequestStarted refuses", big, echoBody), starts(func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{RefuseStatus: 503} })),
+		with(with(get("RequestStarted refuses, hooked", showAll), starts(func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{RefuseStatus: 413} })), hooked),
+		with(with(get("RequestStarted refuses, with an ErrorHandler", showAll), starts(func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{RefuseStatus: 200} })), errored),
+		with(post("RequestStarted asks for Done", big, func(ctx *gale.RequestCtx) { fmt.Fprint(ctx, ctx.Err(), ctx.UserValue("k"), len(ctx.PostBody())) }), starts(func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+			_ = ctx.Done()
+			ctx.SetUserValue("k", 1)
+			ctx.Response.Header.Set("X-Dropped", "1")
+			ctx.SetStatusCode(500)
+			return c
+		})),
+		with(get("RequestStarted flushes", showAll), starts(func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+			ctx.SetBodyString("early")
+			_ = ctx.Flush()
+			return c
+		})),
+		with(get("RequestStarted panics", showAll), starts(func(ctx *gale.RequestCtx) gale.RequestConfig { panic("of the test") })),
 		with(with(post("expect", "text", echoBody), expects), func(*parityRow) {}),
 		with(with(post("expect, streamed", "text", readAll), expects), streamed),
 		with(with(post("ContinueHandler refuses", "text", echoBody), expects), func(row *parityRow) {

@@ -409,13 +409,16 @@ func (st *toyStream) finish(fine bool) {
 // the request. It reports whether the handler returned.
 func (st *toyStream) handle() (returned bool) {
 	c, ctx := st.c, st.ctx
-	limits := c.l.fixed.each
+	limits := toyLimits{c.l.fixed.each}
 	if f := c.s.HeaderReceived; f != nil {
-		limits.override(f(&ctx.Request.Header))
+		limits.override(f(&ctx.Request.Header), false)
 	}
 	refusal := error(nil)
 	if !c.guard(ctx, &st.outcome, func() {
-		v, err := c.judge(ctx, &limits, &st.outcome)
+		if st.answered = c.s.RequestStarted != nil && c.start(ctx, &limits, &st.outcome); st.answered {
+			return
+		}
+		v, err := c.judge(ctx, &limits.requestLimits, &st.outcome)
 		if v == awaited {
 			st.frame("interim", StatusContinue, "")
 		}
@@ -429,6 +432,9 @@ func (st *toyStream) handle() (returned bool) {
 	switch {
 	case refusal != nil:
 	case limits.stream:
+		if limits.bounded {
+			st.LimitBody(nil, int64(limits.maxBody))
+		}
 		ctx.Request.setStream(toyBody{st})
 	default:
 		st.LimitBody(nil, int64(limits.maxBody))
@@ -447,6 +453,14 @@ func (st *toyStream) handle() (returned bool) {
 		return c.handleRefused(ctx, refusal, &st.outcome)
 	}
 	return c.handle(ctx, &st.outcome)
+}
+
+// toyLimits are the limits of a request.
+type toyLimits struct{ requestLimits }
+
+func (l *toyLimits) override(c RequestConfig, bounds bool) *requestLimits {
+	l.requestLimits.override(c, bounds)
+	return &l.requestLimits
 }
 
 // toyBody is the body of a request.

@@ -59,7 +59,8 @@ type ServeHandler func(c net.Conn) error
 type FormValueFunc func(ctx *RequestCtx, key string) []byte
 
 // RequestConfig overrides settings of the Server for one request; see
-// Server.HeaderReceived. A field that is zero keeps the Server's setting.
+// Server.RequestStarted and Server.HeaderReceived. A field that is zero keeps the Server's
+// setting.
 type RequestConfig struct {
 	// ReadTimeout replaces Server.ReadTimeout for the body of the request.
 	ReadTimeout time.Duration
@@ -70,11 +71,21 @@ type RequestConfig struct {
 	// timeout.
 	ReadStallTimeout, WriteStallTimeout time.Duration
 	// MaxRequestBodySize replaces Server.MaxRequestBodySize. If it is negative, it is
-	// ignored, as 0 is.
+	// ignored, as 0 is. From RequestStarted it also limits a streamed body: one whose
+	// declared length is larger is answered with 413 before the handler runs, and reading
+	// one without a declared length fails with ErrBodyTooLarge after that many bytes. The
+	// handler may replace that by RequestCtx.LimitRequestBody.
 	MaxRequestBodySize int
 	// StreamRequestBody makes the server call the handler before the body has arrived;
 	// see Server.StreamRequestBody.
 	StreamRequestBody bool
+	// RefuseStatus refuses the request with a status from 400 to 599, before its body is
+	// read and before a client that sends "Expect: 100-continue" is asked for it. Any
+	// other status becomes 500. The answer is made as for other requests that the server
+	// refuses, see Server.ErrorHandler: ErrorStatus finds RefuseStatus in the error, and
+	// the error for 413 is ErrBodyTooLarge. Without an ErrorHandler, the answer to 503 has
+	// "Retry-After: 1". The connection is closed afterwards, unless it is HTTP/2.
+	RefuseStatus int
 }
 
 // Server serves HTTP/1.0, HTTP/1.1 and HTTP/2 (RFC 9110, RFC 9112, RFC 9113).
@@ -116,6 +127,22 @@ type Server struct {
 	// path, compare the normalized path (URI.Parse), because /a/../b reaches the handler
 	// of /b.
 	HeaderReceived func(header *RequestHeader) RequestConfig
+
+	// RequestStarted is called with the context of a request when its head has arrived,
+	// before its body is read, and may return limits for this request or refuse it. It is
+	// called for each request whose head could be read, after HeaderReceived, and before
+	// ContinueHandler and ExpectHandler. Router.Attach of package router sets it, for limits
+	// of routes.
+	//
+	// It may read the request, set user values, and call BeforeSend and AfterSend. The
+	// server drops what it sets in the response. It shouldn't block: other requests of the
+	// connection may wait for it. If it sends the response itself, by Flush, or by one of
+	// the TimeoutError methods, the handler isn't called. The server's deadlines may replace
+	// those that it sets on ctx: return timeouts instead. ctx is borrowed, as in a handler.
+	// If it panics, the connection (of HTTP/2, the stream) is broken off.
+	//
+	// A net/http server that calls the handler (package adaptor) doesn't call it.
+	RequestStarted func(ctx *RequestCtx) RequestConfig
 
 	// ContinueHandler decides on a request with `Expect: 100-continue`
 	// (RFC 9110 section 10.1.1). If it returns false, the answer is 417 and

@@ -22,20 +22,23 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	}
 	ctx.Request.Header.s.Trailers.Open = head.ContentLength == msg.LenChunked
 	if s.HeaderReceived != nil {
-		ss.override(s.HeaderReceived(&ctx.Request.Header))
+		ss.override(s.HeaderReceived(&ctx.Request.Header), false)
 	}
 	ss.stage = inBody
+	m := ss.m
+	m.work = w
+	if s.RequestStarted != nil && ss.start(ctx, ss, &ss.outcome) {
+		return ss.endEarly(ctx, w, next)
+	}
 	if ss.cfg.readTimeout > 0 {
 		ss.excuseWait()
 		ss.due = ss.begun.Add(ss.cfg.readTimeout)
 	}
-	m := ss.m
-	m.work = w
 	switch v, refusal := ss.judge(ctx, ss.cfg, &ss.outcome); v {
 	case refused:
 		return ss.refuse(w, refusal, next)
 	case answered:
-		return ss.endExpect(ctx, w, next)
+		return ss.endEarly(ctx, w, next)
 	case awaited:
 		ss.owe100(w)
 	}
@@ -47,6 +50,9 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	m.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
 		m.stream.open(ss, ctx, w)
+		if ss.cfg.bounded {
+			m.stream.limit.Store(int64(ss.cfg.maxBody))
+		}
 		ctx.Request.removeForm()
 		ctx.Request.setStream(&m.stream.own)
 		ctx.Request.Header.setLength(length) // it may be more than an int holds
@@ -69,14 +75,15 @@ func (ss *h1Session) change() {
 	}
 }
 
-// override applies the result of HeaderReceived.
-func (ss *h1Session) override(c RequestConfig) {
+// override applies the result of HeaderReceived or RequestStarted.
+func (ss *h1Session) override(c RequestConfig, bounds bool) *requestLimits {
 	ss.change()
-	ss.cfg.override(c)
+	ss.cfg.override(c, bounds)
+	return ss.cfg
 }
 
-// endExpect ends a request that ExpectHandler has answered. It returns false.
-func (ss *h1Session) endExpect(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
+// endEarly ends a request that a hook has answered. It returns false.
+func (ss *h1Session) endEarly(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	late := ctx.wrestLate(true)
 	if ss.detached {
 		ss.finish(ctx, w, late)

@@ -89,9 +89,12 @@ func (s *h2Stream) accept() bool {
 	}
 	if s.refusal == nil {
 		if srv.HeaderReceived != nil {
-			s.override(srv.HeaderReceived(&ctx.Request.Header))
+			s.override(srv.HeaderReceived(&ctx.Request.Header), false)
 		}
-		s.judge()
+		s.answered = srv.RequestStarted != nil && ss.start(ctx, s, &s.outcome)
+		if !s.answered {
+			s.judge()
+		}
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -111,6 +114,9 @@ func (s *h2Stream) accept() bool {
 	head.Trailers.Open = head.ContentLength == msg.LenChunked
 	if s.limits.stream {
 		s.openBody(head.ContentLength)
+		if s.limits.bounded {
+			s.limit = int64(s.limits.maxBody)
+		}
 		s.step = h2Handle
 		return true
 	}
@@ -121,14 +127,15 @@ func (s *h2Stream) accept() bool {
 	return s.collect()
 }
 
-// override applies the result of Server.HeaderReceived to the request.
-func (s *h2Stream) override(c RequestConfig) {
+// override applies the result of Server.HeaderReceived or Server.RequestStarted to the request.
+func (s *h2Stream) override(c RequestConfig, bounds bool) *requestLimits {
 	limits := s.limits
-	limits.override(c)
+	limits.override(c, bounds)
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
 	s.limits = limits
 	s.boundRead()
+	return &s.limits
 }
 
 // protocolWebSocket is the :protocol of WebSockets (RFC 8441 section 5).

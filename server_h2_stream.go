@@ -35,7 +35,7 @@ type h2Stream struct {
 	outcome
 	isHead   bool // the method was HEAD; the handler may change the header
 	extended bool // it is an extended CONNECT (RFC 8441), whose stream a handler may take over
-	answered bool // ExpectHandler has begun the response or timed out: the handler doesn't run
+	answered bool // a hook has begun the response or timed out: the handler doesn't run
 	ended    bool // finish was called
 	streamed bool // the handler got the body as a stream
 	left     bool // other goroutines may still use the context

@@ -25,6 +25,15 @@ func (e *statusError) Error() string {
 	return "gale: request refused: " + strconv.Itoa(e.status) + " " + e.msg
 }
 
+// refusal returns the error for a request that a hook refuses.
+func (r *requestLimits) refusal() error {
+	status := int(r.refuse)
+	if status == StatusRequestEntityTooLarge {
+		return ErrBodyTooLarge
+	}
+	return &statusError{status, StatusMessage(status)}
+}
+
 // errExpectation is for an expectation that can't be met.
 var errExpectation = &statusError{StatusExpectationFailed, "expectation failed"}
 
@@ -171,8 +180,11 @@ func (ctx *RequestCtx) defaultError(err error) {
 		return // ExpectHandler has chosen a status, and no body
 	}
 	ctx.errorBody(status, text)
-	if status == StatusMethodNotAllowed {
+	switch status {
+	case StatusMethodNotAllowed:
 		ctx.Response.Header.Set(HeaderAllow, "GET, HEAD") // RFC 9110 section 15.5.6
+	case StatusServiceUnavailable:
+		ctx.Response.Header.Set(HeaderRetryAfter, "1")
 	}
 }
 

@@ -18,6 +18,8 @@ type requestLimits struct {
 	readStall    time.Duration // 0 for none, as writeStall
 	writeStall   time.Duration
 	stream       bool
+	bounded      bool   // maxBody also limits a streamed body
+	refuse       uint16 // the status with which the request is refused, 0 for none
 	// writeUntil is the deadline that SetWriteDeadline gave the response.
 	writeUntil clock.Tick
 	// writeNow: the response has its own deadline and is not held back for responses to
@@ -74,7 +76,7 @@ func (s *Server) fixed() fixedSettings {
 		},
 		served:    s.stats.counter(),
 		requests:  requests,
-		headFirst: s.HeaderReceived != nil || s.GetOnly || s.ReadTimeout > 0,
+		headFirst: s.HeaderReceived != nil || s.RequestStarted != nil || s.GetOnly || s.ReadTimeout > 0,
 		keepNames: s.DisableHeaderNamesNormalizing,
 		implied:   implied,
 		lazyTime:  s.LazyRequestTime,
@@ -85,8 +87,9 @@ func (s *Server) fixed() fixedSettings {
 	}
 }
 
-// override applies the result of HeaderReceived for a request.
-func (r *requestLimits) override(c RequestConfig) {
+// override applies the result of HeaderReceived or RequestStarted for a request.
+// bounds says that MaxRequestBodySize also limits a streamed body.
+func (r *requestLimits) override(c RequestConfig, bounds bool) {
 	if c.ReadTimeout > 0 {
 		r.readTimeout = c.ReadTimeout
 	}
@@ -100,9 +103,15 @@ func (r *requestLimits) override(c RequestConfig) {
 		r.writeStall = max(c.WriteStallTimeout, 0)
 	}
 	if c.MaxRequestBodySize > 0 {
-		r.maxBody = c.MaxRequestBodySize
+		r.maxBody, r.bounded = c.MaxRequestBodySize, bounds
 	}
 	if c.StreamRequestBody {
 		r.stream = true
+	}
+	if c.RefuseStatus != 0 {
+		r.refuse = StatusInternalServerError
+		if c.RefuseStatus >= 400 && c.RefuseStatus <= 599 {
+			r.refuse = uint16(c.RefuseStatus)
+		}
 	}
 }

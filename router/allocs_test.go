@@ -41,6 +41,15 @@ func TestAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations, status %d", target, got, ctx.Response.StatusCode())
 		}
 	}
+	s := attached(t, r)
+	for _, target := range []string{"/", "/a/1/2?x", "/f/a/b/c.txt", "/m/x/y", "/a/1/%2F"} {
+		ctx := request("GET", "example.com", target)
+		serve := func() { _ = s.RequestStarted(ctx); s.Handler(ctx) }
+		serve()
+		if got := testing.AllocsPerRun(100, serve); got != 0 {
+			t.Errorf("%s, with Attach: %v allocations", target, got)
+		}
+	}
 	ctx := request("GET", "a.example.org", "/x")
 	serve(ctx)
 	if got := testing.AllocsPerRun(100, func() { serve(ctx) }); got != 0 || ctx.PathValue("a") != "a" {

@@ -21,6 +21,7 @@ type scope struct {
 	parent      *scope
 	prefix      string // of all groups around, too
 	middlewares []Middleware
+	limits      Limits // of Limit
 }
 
 // Group returns a group of routes, which is inside of the group if it is called for one. prefix is put before the paths of its routes. It may be empty, may

@@ -22,7 +22,9 @@ type Route struct {
 	handler gale.RequestHandler
 	scope   *scope
 	caller  uintptr
-	same    *Route // the one without a method and with the same host and path, or nil; set with the table
+	own     Limits  // of Limit
+	limits  *limits // with those of the groups around, nil for none; set with the table
+	same    *Route  // the one without a method and with the same host and path, or nil; set with the table
 }
 
 // Name gives the route a name for Router.URL, and returns it. It panics if another route of the router

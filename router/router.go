@@ -72,11 +72,12 @@ func New() *Router {
 //go:noinline so that it is compiled here, with what is inlined in it
 func (r *Router) Handler() gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
-		t := r.serving.Load()
-		if t == nil {
-			t = r.begin()
-		}
+		t := r.table()
 		m, method, target := door.BeginRoute(ctx)
+		if m.HasKept() && t.takes(ctx, m, method, target) {
+			t.serveKept(ctx, m)
+			return
+		}
 		rt := t.match(ctx, m, msg.MethodID(method), target)
 		if rt == nil || m.Outer != nil || m.Noted {
 			t.serveRarely(ctx, m, rt, target)
@@ -86,6 +87,14 @@ func (r *Router) Handler() gale.RequestHandler {
 		rt.chain(ctx)
 		door.EndRoute(ctx, m, nil)
 	}
+}
+
+// table returns the table that serves.
+func (r *Router) table() *table {
+	if t := r.serving.Load(); t != nil {
+		return t
+	}
+	return r.begin()
 }
 
 // serveRarely serves a request for which match has found rt, or nil. If a handler or middleware of another
@@ -144,7 +153,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
 	}
 	rt.method, rt.match.Pattern, rt.match.Host = p.method, text[p.from:], p.hostLen
-	p.route = rt
+	p.route, rt.match.Owner = rt, rt
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Handle")

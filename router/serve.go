@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/bytesconv"
@@ -15,6 +16,7 @@ import (
 // table is what a router serves with. It never changes.
 type table struct {
 	router   *Router
+	number   uint64           // no other table has it
 	any      site             // routes of all hosts
 	named    map[string]*site // those of hosts without wildcards, nil for none
 	wild     *hostNode        // those of hosts with wildcards, nil for none
@@ -24,6 +26,9 @@ type table struct {
 	slashes  int              // how many routes match a slash at the end of a path and nothing after it
 	fallback gale.RequestHandler
 }
+
+// tables counts the tables of the process.
+var tables atomic.Uint64
 
 // site has the routes of one host, as a tree for each method. Those of routes without a method are in
 // each of them, and those for GET in that of HEAD, unless a narrower one has the same path.
@@ -52,7 +57,7 @@ func (s *site) tree(id msg.MethodID, method []byte) *tree {
 
 // newTable makes the table of r. The caller holds r.making.
 func newTable(r *Router) *table {
-	t := &table{router: r}
+	t := &table{router: r, number: tables.Add(1)}
 	hosts, order := map[string][]*pattern{}, []string{}
 	for _, p := range r.patterns {
 		rt := p.route
@@ -61,6 +66,9 @@ func newTable(r *Router) *table {
 			handler = t.mounted(rt)
 		}
 		rt.chain = rt.scope.chain(handler)
+		if rt.limits = newLimits(rt); rt.limits != nil {
+			rt.chain = t.onlyAttached(rt, rt.chain)
+		}
 		if hosts[p.hostText] == nil {
 			order = append(order, p.hostText)
 		}
@@ -248,6 +256,7 @@ func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, target []byte) 
 	q.keep(m, text, at)
 	q.decode(m)
 	if changed {
+		m.Moved = true
 		door.SetRoutePath(ctx, text)
 	}
 	return q.route

@@ -19,12 +19,56 @@ type Route struct {
 	Others []NamedSpan // values of the routers around, and those of SetPathValue: after Values
 	Missed []byte      // the path, as it was received, for which a router has found nothing
 
+	// Asked is the number of the router whose limits were asked for before the body of the request was read,
+	// see Keep. 0 is none.
+	Asked uint64
+	Moved bool // a router has changed the path of the request, see SetRoutePath
+
 	Running bool   // what is above belongs to a route whose handler runs, not in a mount of it
 	Outer   *Outer // what the router that begins has to resume, or nil
 
+	kept  kept
 	mount mount // that runs
 	start uint32
 	saved []byte // paths, see Save
+}
+
+// kept says for which request a router has found what is in a Route, before its handler runs.
+type kept struct {
+	router   uint64 // its number, 0 for none
+	text     []byte // the target, and then the host if it counts
+	target   int    // how many bytes of text are the target
+	method   uint8
+	hostless bool // the host doesn't count
+}
+
+// Keep says that the router with a number has found what is in r for a request with a method, a target as
+// BeginRoute returns it, and a host if that counts. The handler of the router need not look for it again if the
+// request still is that one. A method without a number is not kept.
+func (r *Route) Keep(router uint64, method uint8, target []byte, host string, hosts bool) {
+	r.Asked = router
+	if r.Outer != nil || method == 0 {
+		return
+	}
+	text := append(append(r.kept.text[:0], target...), host...)
+	r.kept = kept{router, text, len(target), method, !hosts}
+}
+
+// HasKept reports whether Keep was called for the request, and no router has begun since.
+func (r *Route) HasKept() bool { return r.kept.router != 0 }
+
+// Take ends what Keep has begun. It reports whether r has what the router has found for this request.
+func (r *Route) Take(router uint64, method uint8, target []byte, host string) bool {
+	k := &r.kept
+	same := k.router == router && k.method == method && (k.hostless || string(k.text[k.target:]) == host)
+	k.router = 0
+	return same && (string(k.text[:k.target]) == string(target) || bytes.Equal(pathIn(k.text[:k.target]), pathIn(target)))
+}
+
+// pathIn returns target without its query.
+func pathIn(target []byte) []byte {
+	path, _, _ := bytes.Cut(target, []byte{'?'})
+	return path
 }
 
 // mount is where a router is that runs now.
@@ -55,6 +99,7 @@ type Match struct {
 	Pattern string   // without method and Prefix
 	Host    int      // how many bytes of Pattern are a host
 	Names   []string // of Route.Values; "" for one without a name
+	Owner   any      // the route of package router
 
 	joined atomic.Pointer[joined]
 }
@@ -110,11 +155,11 @@ const maxKeptText = 4096
 // Reset makes r the zero value, and keeps its memory.
 func (r *Route) Reset() {
 	clear(r.Others)
-	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 {
+	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 || cap(r.kept.text) > maxKeptText {
 		*r = Route{}
 		return
 	}
-	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0]}
+	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0], kept: kept{text: r.kept.text[:0]}}
 }
 
 // Value returns the bytes of the value called name. r may be nil.
@@ -230,7 +275,7 @@ func (r *Route) Begin() {
 
 // beginWithOthers is Begin where other routers were before, or values were set.
 func (r *Route) beginWithOthers() {
-	r.Outer = nil
+	r.Outer, r.kept.router = nil, 0
 	if r.Running {
 		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, r.mount}
 		r.Values, r.Running = nil, false
@@ -282,8 +327,9 @@ func (r *Route) Whole() string {
 func (r *Route) CopyTo(dst *Route) {
 	dst.Reset()
 	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
-	missed := append(dst.Missed, r.Missed...)
+	missed, text2 := append(dst.Missed, r.Missed...), dst.kept.text
 	*dst = *r
+	dst.kept = kept{text: text2}
 	dst.Running, dst.Outer = false, nil
 	dst.Values, dst.Text, dst.Others, dst.Missed, dst.saved = values, text, others, missed, saved
 }
@@ -303,6 +349,10 @@ var (
 	// Running any more, or resumes outer. It does nothing if the program has the request now. Package gale
 	// sets it.
 	EndRoute func(ctx any, r *Route, outer *Outer)
+	// HasURI reports whether the URI of the request of ctx, a *gale.RequestCtx, is made. DropURI makes it be made
+	// again from the header when it is asked for. Package gale sets them.
+	HasURI  func(ctx any) bool
+	DropURI func(ctx any)
 	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx.
 	// ChangeRoutePath does so for a mount, with what Route.Mount has returned. RestoreRoutePath undoes that, unless the program has the
 	// request now or has set another path. Package gale sets them.

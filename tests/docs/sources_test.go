@@ -17,7 +17,7 @@ var imports = []string{
 	"mime/multipart", "net", "net/http", "net/netip", "net/url", "os", "os/exec", "os/signal", "path/filepath", "regexp",
 	"runtime", "slices", "sort", "strconv", "strings", "sync", "sync/atomic", "syscall", "testing", "time",
 	"github.com/galehttp/gale", "github.com/galehttp/gale/adaptor", "github.com/galehttp/gale/expvarhandler",
-	"github.com/galehttp/gale/galetest", "github.com/galehttp/gale/galeutil", "github.com/galehttp/gale/pprofhandler",
+	"github.com/galehttp/gale/galetest", "github.com/galehttp/gale/galeutil", "github.com/galehttp/gale/pprofhandler", "github.com/galehttp/gale/router",
 	"github.com/galehttp/gale/ws",
 	"github.com/galehttp/gale/prefork", "github.com/galehttp/gale/proxy", "github.com/galehttp/gale/reuseport",
 	"github.com/galehttp/gale/reverse",

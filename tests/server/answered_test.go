@@ -24,17 +24,36 @@ type earlyAnswer struct {
 	name   string
 	status int // 0 if the request is broken off
 	set    func(s *gale.Server)
+	// hook, in place of set, is what a hook of the server does that gets the context, and the status that it
+	// returns; 100 for none.
+	hook func(ctx *gale.RequestCtx) int
+}
+
+// contextHooks set the hooks that get the context of a request before its body is read.
+var contextHooks = []struct {
+	name string
+	set  func(s *gale.Server, hook func(ctx *gale.RequestCtx) int)
+}{
+	{"ExpectHandler", func(s *gale.Server, hook func(ctx *gale.RequestCtx) int) { s.ExpectHandler = hook }},
+	{"RequestStarted", func(s *gale.Server, hook func(ctx *gale.RequestCtx) int) {
+		s.RequestStarted = func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+			if status := hook(ctx); status != 100 {
+				c.RefuseStatus = status
+			}
+			return c
+		}
+	}},
 }
 
 var earlyAnswers = []earlyAnswer{
 	{name: "ContinueHandler", status: 417, set: func(s *gale.Server) {
 		s.ContinueHandler = func(*gale.RequestHeader) bool { return false }
 	}},
-	{name: "ExpectHandler", status: 403, set: expectsBy(func(ctx *gale.RequestCtx) int { return 403 })},
-	{name: "ExpectHandler with a status that is no answer", status: 500, set: expectsBy(func(ctx *gale.RequestCtx) int { return 101 })},
-	{name: "TimeoutError", status: 408, set: expectsBy(func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); return 100 })},
-	{name: "TimeoutError and a status", status: 408, set: expectsBy(func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); return 403 })},
-	{name: "TimeoutHandler", status: 408, set: expectsBy(func(ctx *gale.RequestCtx) int {
+	{name: "status", status: 403, hook: func(ctx *gale.RequestCtx) int { return 403 }},
+	{name: "a status that is no answer", status: 500, hook: func(ctx *gale.RequestCtx) int { return 101 }},
+	{name: "TimeoutError", status: 408, hook: func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); return 100 }},
+	{name: "TimeoutError and a status", status: 408, hook: func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); return 403 }},
+	{name: "TimeoutHandler", status: 408, hook: func(ctx *gale.RequestCtx) int {
 		gale.TimeoutHandler(func(ctx *gale.RequestCtx) {
 			<-ctx.Done()
 			for range 100 { // the server answers meanwhile
@@ -46,21 +65,21 @@ var earlyAnswers = []earlyAnswer{
 			}
 		}, time.Millisecond, "late")(ctx)
 		return 100
-	})},
-	{name: "panic", set: expectsBy(func(*gale.RequestCtx) int { panic("on purpose") })},
-	{name: "panic after TimeoutError", set: expectsBy(func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); panic("on purpose") })},
-	{name: "abort", set: expectsBy(func(*gale.RequestCtx) int { panic(gale.ErrAbortHandler) })},
-	{name: "Goexit", set: expectsBy(func(*gale.RequestCtx) int { runtime.Goexit(); return 100 })},
-	{name: "Flush", status: 200, set: expectsBy(func(ctx *gale.RequestCtx) int {
+	}},
+	{name: "panic", hook: func(*gale.RequestCtx) int { panic("on purpose") }},
+	{name: "panic after TimeoutError", hook: func(ctx *gale.RequestCtx) int { ctx.TimeoutError("late"); panic("on purpose") }},
+	{name: "abort", hook: func(*gale.RequestCtx) int { panic(gale.ErrAbortHandler) }},
+	{name: "Goexit", hook: func(*gale.RequestCtx) int { runtime.Goexit(); return 100 }},
+	{name: "Flush", status: 200, hook: func(ctx *gale.RequestCtx) int {
 		ctx.SetBodyString("all")
 		_ = ctx.Flush()
 		return 100
-	})},
-	{name: "Hijack", status: 403, set: expectsBy(func(ctx *gale.RequestCtx) int {
+	}},
+	{name: "Hijack", status: 403, hook: func(ctx *gale.RequestCtx) int {
 		ctx.Hijack(func(net.Conn) { panic("a refused request was handed over") })
 		return 403
-	})},
-	{name: "Detach", status: 403, set: expectsBy(func(ctx *gale.RequestCtx) int { ctx.Detach(); return 403 })},
+	}},
+	{name: "Detach", status: 403, hook: func(ctx *gale.RequestCtx) int { ctx.Detach(); return 403 }},
 	{name: "limit", status: 413, set: limited},
 	{name: "limit and ErrorHandler", status: 418, set: refusesBy(func(ctx *gale.RequestCtx, _ error) { ctx.SetStatusCode(418) })},
 	{name: "limit and an ErrorHandler that hijacks", status: 413, set: refusesBy(func(ctx *gale.RequestCtx, _ error) {
@@ -94,11 +113,13 @@ var earlyAnswers = []earlyAnswer{
 		limited(s)
 		s.BeforeSend = func(ctx *gale.RequestCtx) { panic("on purpose") }
 	}},
+	{name: "the limit of RequestStarted", status: 413, set: func(s *gale.Server) {
+		s.RequestStarted = func(*gale.RequestCtx) gale.RequestConfig { return gale.RequestConfig{MaxRequestBodySize: 2} }
+	}},
+	{name: "RefuseStatus of HeaderReceived", status: 503, set: func(s *gale.Server) {
+		s.HeaderReceived = func(*gale.RequestHeader) gale.RequestConfig { return gale.RequestConfig{RefuseStatus: 503} }
+	}},
 	{name: "GetOnly", status: 400, set: func(s *gale.Server) { s.GetOnly = true }},
-}
-
-func expectsBy(f func(ctx *gale.RequestCtx) int) func(s *gale.Server) {
-	return func(s *gale.Server) { s.ExpectHandler = f }
 }
 
 // limited makes HeaderReceived limit the body to less than the request declares.
@@ -124,9 +145,19 @@ func TestAnsweredBeforeTheHandler(t *testing.T) {
 					if streamed && strings.HasPrefix(way.name, "limit") {
 						continue // the handler gets the body up to the limit
 					}
-					t.Run(fmt.Sprintf("%v/h2=%v/streamed=%v/%s", e, h2, streamed, way.name), func(t *testing.T) {
-						testAnswered(t, &gale.Server{Engine: e, StreamRequestBody: streamed, Logger: &peers.Log{}}, h2, way)
-					})
+					name := fmt.Sprintf("%v/h2=%v/streamed=%v/%s", e, h2, streamed, way.name)
+					s := func() *gale.Server {
+						return &gale.Server{Engine: e, StreamRequestBody: streamed, Logger: &peers.Log{}}
+					}
+					if way.hook == nil {
+						t.Run(name, func(t *testing.T) { testAnswered(t, s(), h2, way) })
+						continue
+					}
+					for _, hook := range contextHooks {
+						way := way
+						way.set = func(s *gale.Server) { hook.set(s, way.hook) }
+						t.Run(name+" by "+hook.name, func(t *testing.T) { testAnswered(t, s(), h2, way) })
+					}
 				}
 			}
 		}

@@ -61,8 +61,15 @@ func TestRouter(t *testing.T) {
 		{method: "CONNECT", target: "/none", protocol: "websocket", http: 2, status: "404"},
 		{method: "CONNECT", target: "/tree", protocol: "websocket", http: 2, status: "307", want: "/tree/"},
 	}
-	for _, way := range peers.ClearWays[harness.H2Way]() {
+	ways := peers.ClearWays[harness.H2Way]()
+	for i, way := range append(ways, ways...) {
 		s := &gale.Server{Handler: r.Handler()}
+		if i < len(ways) { // the routes are found before the bodies are read, and once
+			s.Handler = nil
+			if err := r.Attach(s); err != nil {
+				t.Fatalf("Attach: %v", err)
+			}
+		}
 		s.HTTP2.WebSocket = true
 		hs := way.Start(t, s)
 		for _, row := range rows {

@@ -179,6 +179,21 @@ var settingValues = map[string]any{
 		}
 		return gale.RequestConfig{}
 	},
+	"Server.RequestStarted": func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+		switch n := ctx.Request.Header.ContentLength(); n {
+		case 3:
+			return gale.RequestConfig{ReadTimeout: 1, WriteTimeout: 1, MaxRequestBodySize: 1}
+		case 4:
+			return gale.RequestConfig{MaxRequestBodySize: 2, StreamRequestBody: true}
+		}
+		switch path := ctx.Path(); {
+		case bytes.Contains(path, []byte("refuse")):
+			c.RefuseStatus = 503
+		case bytes.Contains(path, []byte("done")):
+			_ = ctx.Done()
+		}
+		return c
+	},
 	"Server.ContinueHandler": func(h *gale.RequestHeader) bool { return !bytes.Contains(h.RequestURI(), []byte("no")) },
 	"Server.ExpectHandler": func(ctx *gale.RequestCtx) int {
 		if bytes.Contains(ctx.Path(), []byte("no")) {

@@ -103,6 +103,12 @@ var serverHooks = []struct {
 	{"HeaderReceived", func(s *gale.Server, m *harness.Mischief) {
 		s.HeaderReceived = func(*gale.RequestHeader) gale.RequestConfig { m.Now(); return gale.RequestConfig{} }
 	}, ""},
+	{"RequestStarted", func(s *gale.Server, m *harness.Mischief) {
+		s.RequestStarted = func(*gale.RequestCtx) gale.RequestConfig { m.Now(); return gale.RequestConfig{} }
+	}, ""},
+	{"RequestStarted, before a body", func(s *gale.Server, m *harness.Mischief) {
+		s.RequestStarted = func(*gale.RequestCtx) gale.RequestConfig { m.Now(); return gale.RequestConfig{} }
+	}, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nConnection: close\r\n\r\na"},
 	{"ContinueHandler", func(s *gale.Server, m *harness.Mischief) {
 		s.ContinueHandler = func(*gale.RequestHeader) bool { m.Now(); return true }
 	}, "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\nConnection: close\r\n\r\na"},
