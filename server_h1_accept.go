@@ -77,8 +77,10 @@ func (ss *h1Session) change() {
 
 // override applies the result of HeaderReceived or RequestStarted.
 func (ss *h1Session) override(c RequestConfig, bounds bool) *requestLimits {
-	ss.change()
-	ss.cfg.override(c, bounds)
+	if c != (RequestConfig{}) {
+		ss.change()
+		ss.cfg.override(c, bounds)
+	}
 	return ss.cfg
 }
 
