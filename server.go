@@ -332,7 +332,11 @@ type Server struct {
 
 	// CertReloadInterval is how often the server checks whether certificate files have
 	// changed, so that renewed certificates are served without a restart. It checks
-	// during handshakes. If 0, only ReloadCertificates reads the files again.
+	// during handshakes. A file has changed if its size, its modification time or the file
+	// itself is another one. If files can't be used, their old certificate stays, and they
+	// are read again at each check. Logger gets the reason, and again once an hour, and a
+	// line when they can be used again. If CertReloadInterval is 0, only
+	// ReloadCertificates reads the files again.
 	CertReloadInterval time.Duration
 
 	// DisableKeepalive closes connections after their first response.

@@ -9,9 +9,11 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/galehttp/gale/internal/engine"
+	"github.com/galehttp/gale/internal/renewed"
 )
 
 // serverTLS has the TLS state of a Server.
@@ -153,12 +155,12 @@ func (s *Server) AppendCertEmbed(certData, keyData []byte) error {
 	if len(certData) == 0 || len(keyData) == 0 {
 		return errNoCert
 	}
-	cert, err := tls.X509KeyPair(certData, keyData)
-	if err != nil {
-		return wrapCertError("the certificate given", err)
+	f := &certFile{name: "the certificate given"}
+	if err := f.use(certData, keyData); err != nil {
+		return f.wrap(err)
 	}
 	s.tls.mu.Lock()
-	s.tls.certs = append(s.tls.certs, &certFile{cert: &cert})
+	s.tls.certs = append(s.tls.certs, f)
 	s.tls.mu.Unlock()
 	return nil
 }
@@ -185,87 +187,74 @@ func (s *Server) certChooser(get func(*tls.ClientHelloInfo) (*tls.Certificate, e
 				return c, err
 			}
 		}
-		s.tls.mu.Lock()
-		certs := s.tls.certs
-		s.tls.mu.Unlock()
-		var first *tls.Certificate
-		for _, f := range certs {
-			c, err := f.current(s.CertReloadInterval)
-			if err != nil {
-				s.logError(nil, "keeping the old certificate", err)
-			}
-			if hello.SupportsCertificate(c) == nil {
-				return c, nil
-			}
-			if first == nil {
-				first = c
-			}
-		}
-		return first, nil
+		return s.chooseCert(hello, time.Now()), nil
 	}
 }
 
-// certFile is a certificate and where it came from, "" for nowhere.
-type certFile struct {
-	certPath, keyPath string
+// chooseCert returns the first certificate of the server that the client supports, or the first
+// one. If CertReloadInterval is set, it looks for renewed files at first.
+func (s *Server) chooseCert(hello *tls.ClientHelloInfo, now time.Time) *tls.Certificate {
+	s.tls.mu.Lock()
+	certs := s.tls.certs
+	s.tls.mu.Unlock()
+	var first *tls.Certificate
+	for _, f := range certs {
+		if f.files != nil && s.CertReloadInterval > 0 {
+			s.logRenewal(f, f.files.Look(now, s.CertReloadInterval))
+		}
+		c := f.cert.Load()
+		if hello.SupportsCertificate(c) == nil {
+			return c
+		}
+		if first == nil {
+			first = c
+		}
+	}
+	return first
+}
 
-	mu      sync.Mutex
-	cert    *tls.Certificate
-	looked  time.Time
-	certMod time.Time
-	keyMod  time.Time
+func (s *Server) logRenewal(f *certFile, news renewed.News) {
+	if news.Failed != nil {
+		s.logError(nil, "keeping the old certificate", f.wrap(news.Failed))
+	}
+	if news.Over {
+		s.logger().Printf("gale: certificate: %s: the files can be used again", f.name)
+	}
+}
+
+// certFile is a certificate and the files that it came from.
+type certFile struct {
+	name  string         // of the files; for errors
+	files *renewed.Files // nil if it came from none
+	cert  atomic.Pointer[tls.Certificate]
 }
 
 func loadCertFile(certPath, keyPath string) (*certFile, error) {
-	f := &certFile{certPath: certPath, keyPath: keyPath}
-	if err := f.reload(); err != nil {
-		return nil, err
+	f := &certFile{name: certPath + " with " + keyPath}
+	f.files = renewed.New(func(contents [][]byte) error { return f.use(contents[0], contents[1]) }, certPath, keyPath)
+	return f, f.reload()
+}
+
+func (f *certFile) use(certPEM, keyPEM []byte) error {
+	cert, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err == nil {
+		f.cert.Store(&cert)
 	}
-	return f, nil
+	return err
 }
 
 // reload reads the files again; on an error the old certificate stays.
 func (f *certFile) reload() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.load()
-}
-
-func (f *certFile) load() error {
-	if f.certPath == "" {
+	if f.files == nil {
 		return nil
 	}
-	f.looked, f.certMod, f.keyMod = time.Now(), modTime(f.certPath), modTime(f.keyPath)
-	cert, err := tls.LoadX509KeyPair(f.certPath, f.keyPath)
-	if err != nil {
-		return wrapCertError(f.certPath+" with "+f.keyPath, err)
+	if err := f.files.Read(time.Now()); err != nil {
+		return f.wrap(err)
 	}
-	f.cert = &cert
 	return nil
 }
 
-// current returns the certificate. If the last check of the files was longer than every
-// ago, it checks them first; if every is 0, it never does.
-func (f *certFile) current(every time.Duration) (*tls.Certificate, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var err error
-	if now := time.Now(); every > 0 && f.certPath != "" && now.Sub(f.looked) >= every {
-		f.looked = now
-		if !modTime(f.certPath).Equal(f.certMod) || !modTime(f.keyPath).Equal(f.keyMod) {
-			err = f.load()
-		}
-	}
-	return f.cert, err
-}
-
-func modTime(path string) time.Time {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}
-	}
-	return fi.ModTime()
-}
+func (f *certFile) wrap(err error) error { return fmt.Errorf("gale: certificate: %s: %w", f.name, err) }
 
 // handshake does the TLS handshake within its timeout, and returns the handler for the
 // negotiated protocol, if there is one.
@@ -329,7 +318,3 @@ func (s *Server) shakeHands(tc *tls.Conn) (err error) {
 }
 
 var errShuttingDown = errors.New("gale: the server is shutting down")
-
-func wrapCertError(what string, err error) error {
-	return fmt.Errorf("gale: certificate: %s: %w", what, err)
-}

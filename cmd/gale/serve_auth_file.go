@@ -6,21 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"log/slog"
-	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/galehttp/gale/internal/renewed"
 )
 
 // Limits of a file of passwords.
 const (
-	maxPasswordFile = 1 << 20
-	maxUsers        = 10_000
-	maxUserName     = 255 // as htpasswd allows
+	maxUsers    = 10_000
+	maxUserName = 255 // as htpasswd allows
 	// maxPassword is how many bytes of a password bcrypt looks at. It ignores the rest,
 	// so longer passwords are refused.
 	maxPassword = 72
@@ -31,10 +29,6 @@ const (
 
 // lookAgain is how often a file of passwords is looked at for changes.
 const lookAgain = time.Second
-
-// settled is how old the last change of a file must be to be sure that its time tells it
-// from the next change. File systems count time in steps of up to 2 seconds.
-const settled = 3 * time.Second
 
 // userTable holds the names and hashes of a file. It doesn't change.
 type userTable struct {
@@ -56,98 +50,46 @@ func (t *userTable) find(user string) (hash string, known bool) {
 // passwordFile is a file of names and hashed passwords that is read again when it changes.
 // If a new version can't be used, the users of the old one stay.
 type passwordFile struct {
-	path   string
+	files  *renewed.Files
 	logger *slog.Logger
 	table  atomic.Pointer[userTable]
-	looked atomic.Int64 // when the file was looked at, in nanoseconds since 1970
-
-	mu      sync.Mutex  // held while the file is looked at
-	version os.FileInfo // of the file that was read last, usable or not; nil if it can't be trusted
-	warned  string      // the last warning, until a version can be used
 }
 
 // openPasswords reads the file for the first time.
 func openPasswords(path string, now time.Time, logger *slog.Logger) (*passwordFile, error) {
-	f := &passwordFile{path: path, logger: logger}
-	table, err := f.read(now)
+	f := &passwordFile{logger: logger}
+	f.files = renewed.New(func(contents [][]byte) error { return f.use(path, contents[0]) }, path)
+	err := renewed.Regular(path) // a FIFO would block, and could be read only once
+	if err == nil {
+		err = f.files.Read(now)
+	}
 	if err != nil {
 		return nil, &usageError{"can't use -auth-file: " + err.Error()}
 	}
-	f.table.Store(table)
-	f.looked.Store(now.UnixNano())
 	return f, nil
 }
 
 // users returns the users of the file. At most once in lookAgain, one of the callers looks
 // for a new version of it.
 func (f *passwordFile) users(now time.Time) *userTable {
-	age := now.UnixNano() - f.looked.Load() // negative if the clock was set back
-	if (age < 0 || age >= int64(lookAgain)) && f.mu.TryLock() {
-		f.look(now)
-		f.mu.Unlock()
+	news := f.files.Look(now, lookAgain)
+	if news.Failed != nil {
+		f.logger.Warn("the file of passwords can't be used: its last users stay", "error", news.Failed)
+	}
+	if news.Over {
+		f.logger.Info("the file of passwords can be used again")
 	}
 	return f.table.Load()
 }
 
-// look reads the file if it has changed. f.mu is held.
-func (f *passwordFile) look(now time.Time) {
-	f.looked.Store(now.UnixNano())
-	info, err := os.Stat(f.path)
-	if old := f.version; err == nil && old != nil && os.SameFile(old, info) &&
-		old.Size() == info.Size() && old.ModTime().Equal(info.ModTime()) {
-		return
-	}
-	table, err := f.read(now)
-	switch {
-	case err != nil && f.warned != err.Error():
-		f.warned = err.Error()
-		f.logger.Warn("the file of passwords can't be used: its last users stay", "error", err)
-	case err == nil:
-		f.warned = ""
-		f.table.Store(table)
-	}
-}
-
-// read reads and parses the file, and remembers its version.
-func (f *passwordFile) read(now time.Time) (*userTable, error) {
-	f.version = nil
-	// A FIFO would block, and could be read only once.
-	if info, err := os.Stat(f.path); err != nil {
-		return nil, plainFileError(err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s isn't a regular file", f.path)
-	}
-	file, err := os.Open(f.path)
-	if err != nil {
-		return nil, plainFileError(err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, plainFileError(err)
-	}
-	b, err := io.ReadAll(io.LimitReader(file, maxPasswordFile+1))
-	if err != nil {
-		return nil, plainFileError(err)
-	}
-	if age := now.Sub(info.ModTime()); age > settled {
-		f.version = info
-	}
-	if len(b) > maxPasswordFile {
-		return nil, fmt.Errorf("%s is larger than %d bytes", f.path, maxPasswordFile)
-	}
+// use takes the users of a version of the file.
+func (f *passwordFile) use(path string, b []byte) error {
 	table, err := parsePasswords(b)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return table, nil
-}
-
-func plainFileError(err error) error {
-	if path := (*os.PathError)(nil); errors.As(err, &path) {
-		return fmt.Errorf("%s: %w", path.Path, path.Err)
-	}
-	return err
+	f.table.Store(table)
+	return nil
 }
 
 // parsePasswords reads lines of the form name:hash. Empty lines and lines that begin with

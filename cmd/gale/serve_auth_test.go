@@ -20,6 +20,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/internal/renewed"
 	"github.com/galehttp/gale/internal/shares"
 )
 
@@ -332,7 +333,7 @@ func TestAuthFileRefused(t *testing.T) {
 		{"missing", "", []string{"-auth-file", filepath.Join(dir, "none")}, "none"},
 		{"folder", "", []string{"-auth-file", dir}, "isn't a regular file"},
 		{"other hash", "a:$apr1$x", []string{"-auth-file", file}, "htpasswd -B"},
-		{"large", strings.Repeat("#\n", maxPasswordFile/2+1), []string{"-auth-file", file}, "larger than"},
+		{"large", strings.Repeat("#\n", renewed.MaxSize/2+1), []string{"-auth-file", file}, "larger than"},
 		{"with -auth", aliceLine, []string{"-auth-file", file, "-auth", "a:b"}, "either"},
 	} {
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {

@@ -26,8 +26,9 @@ const certReload = time.Minute
 // tlsSource says where the certificate comes from. The zero value means no TLS.
 type tlsSource struct {
 	certFile, keyFile string
-	certPEM, keyPEM   []byte // of a certificate made for this run
-	fingerprint       string // of that certificate
+	reload            time.Duration // how often renewed files are looked for
+	certPEM, keyPEM   []byte        // of a certificate made for this run
+	fingerprint       string        // of that certificate
 }
 
 func (t *tlsSource) enabled() bool { return t.certFile != "" || t.certPEM != nil }
@@ -36,7 +37,7 @@ func (t *tlsSource) enabled() bool { return t.certFile != "" || t.certPEM != nil
 func (t *tlsSource) serve(s *gale.Server, ln net.Listener) error {
 	switch {
 	case t.certFile != "":
-		s.CertReloadInterval = certReload
+		s.CertReloadInterval = t.reload
 		return s.ServeTLS(ln, t.certFile, t.keyFile)
 	case t.certPEM != nil:
 		return s.ServeTLSEmbed(ln, t.certPEM, t.keyPEM)
@@ -50,7 +51,7 @@ func (cfg *serveConfig) loadTLS() (*tlsSource, error) {
 	case cfg.tlsSelfSigned:
 		return selfSigned(time.Now(), certNames())
 	case cfg.tlsCert != "":
-		return &tlsSource{certFile: cfg.tlsCert, keyFile: cfg.tlsKey}, checkKeyPair(cfg.tlsCert, cfg.tlsKey)
+		return &tlsSource{certFile: cfg.tlsCert, keyFile: cfg.tlsKey, reload: certReload}, checkKeyPair(cfg.tlsCert, cfg.tlsKey)
 	}
 	return &tlsSource{}, nil
 }
