@@ -159,6 +159,7 @@ type readRules struct {
 	head   bool  // the request's method is HEAD
 	tunnel bool  // it is CONNECT
 	stream bool  // the caller reads the body, as a stream
+	refuse bool  // the same for the body of an answer that refuses a stream of OpenStream
 	length int64 // of the body, or msg.LenChunked, msg.LenUnknown
 
 	interim int // 1xx responses so far

@@ -40,6 +40,7 @@ type h2Call struct {
 	reader   *h2Reader       // the body of a streamed response, or nil
 	tunnel   *h2ClientTunnel // what the stream has become, or nil
 	opens    bool            // it is an extended CONNECT
+	refuse   bool            // the body of an answer that refuses it is read as a stream
 	trails   bool            // a trailer section follows the body
 	timed    bool            // sentAt is needed
 	skip     bool            // the caller doesn't want a body
@@ -103,7 +104,7 @@ func (s *h2Call) reset() {
 	s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil
 	s.bits.Store(0)
 	s.began, s.continueDue, s.sentAt = 0, 0, 0
-	s.sender, s.reader, s.tunnel, s.opens = nil, nil, nil, false
+	s.sender, s.reader, s.tunnel, s.opens, s.refuse = nil, nil, nil, false, false
 	s.wants, s.limit, s.from = 0, 0, 0
 	s.trails, s.timed, s.skip, s.tells, s.got, s.answered = false, false, false, false, false, false
 	s.interims = nil
@@ -150,7 +151,9 @@ func (s *h2Call) head(end bool) {
 			s.set(h2HeadCame)
 			return
 		}
-		s.reader = nil
+		if !s.refuse {
+			s.reader = nil
+		}
 		s.endRequest()
 	}
 	none := s.skip || s.st.IsHead() || !statusHasBody(h.s.Status)

@@ -52,6 +52,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 	}
 	k.upstream = hc.cc.upstream
 	if k.kind == callStream {
+		rules.refuse = rules.stream
 		rules.stream, rules.skip, resp.SkipBody = true, false, false
 		if err := hc.awaitSettings(k); err != nil {
 			return carryFailed, err
@@ -94,7 +95,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 		_ = req.closeStream(nil)
 	}
 	if s.reader != nil {
-		if k.kind == callStream {
+		if k.kind == callStream && resp.StatusCode()/100 == 2 {
 			k.stream = s.toTunnel()
 		} else {
 			s.stream(k, resp)
@@ -169,7 +170,7 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 // listen sets what s records of the exchange, and for what the call is woken.
 func (s *h2Call) listen(k *call, resp *Response, rules *readRules, out *h2Outgoing, expects bool) {
 	c := s.hc.c
-	s.limit, s.skip, s.tells = rules.limit, rules.skip, k.ctx != nil
+	s.limit, s.skip, s.tells, s.refuse = rules.limit, rules.skip, k.ctx != nil, rules.refuse
 	s.timed = c.ReadTimeout > 0 || c.ResponseHeaderTimeout > 0
 	s.wants = h2Done
 	if s.timed && (len(out.body) > 0 || out.streams()) {

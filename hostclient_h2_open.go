@@ -46,7 +46,8 @@ var (
 //
 // The error is [ErrNoExtendedConnect] if the server doesn't accept such requests over HTTP/2,
 // [ErrStreamRefused] if its status isn't 2xx, and otherwise as for Do. With ErrStreamRefused resp
-// has the response with its body, which MaxResponseBodySize limits. resp may be nil.
+// has the response with its body, as for Do: with StreamBody the body is a stream, and ctx limits
+// the time until its end, too. resp may be nil.
 func (c *HostClient) OpenStream(ctx context.Context, req *Request, resp *Response) (net.Conn, error) {
 	if resp == nil {
 		resp = acquireResponse()

@@ -48,6 +48,8 @@ type Conn struct {
 	out        *connOutput // nil while wire is unlocked
 	writeUntil clock.Tick  // the deadline for writes that is set, if it isn't a socket; 0 is none
 	writeWatch *ctxWatch
+	takes      clock.Tick   // since when the peer has been making room for writes that wait
+	took       atomic.Int64 // the clock.Tick until which that shows that it isn't idle; see taken
 
 	zip *connDeflate // nil without compression
 

@@ -149,7 +149,7 @@ func (in *connInput) room(size int) []byte {
 func (c *Conn) fill(into []byte) (n int, err error) {
 	in := &c.in
 	in.since, in.pinged = 0, false
-	strays, poked := 0, c.poked.Load()
+	strays, poked, took := 0, c.poked.Load(), c.took.Load()
 	for {
 		in.into, in.n, in.err, in.stop = into, 0, nil, false
 		if c.raw != nil {
@@ -167,8 +167,8 @@ func (c *Conn) fill(into []byte) (n int, err error) {
 		if err == nil {
 			return in.n, nil
 		}
-		if now := c.poked.Load(); now != poked {
-			strays, poked = 0, now // other calls explain it
+		if p, t := c.poked.Load(), c.took.Load(); p != poked || t != took {
+			strays, poked, took = 0, p, t // other calls explain it
 		}
 		if strays++; !isTimeout(err) || strays > maxStrays {
 			return 0, c.lost(err)
@@ -270,12 +270,14 @@ func (c *Conn) mayWait(stale bool) error {
 	return nil
 }
 
-// upkeep sends a ping or ends the WebSocket if the peer has been silent for long. due is
-// when it must be called again; 0 is never.
+// upkeep sends a ping or ends the WebSocket if the peer has been silent for long. A peer that
+// takes a message isn't idle: it may answer the ping, which waits behind the message, only after
+// that. If it takes nothing, IdleTimeout and WriteTimeout count. due is when upkeep must be
+// called again; 0 is never.
 func (c *Conn) upkeep(now clock.Tick) (due clock.Tick, err error) {
 	in := &c.in
 	if idle := c.set.idleTimeout; idle > 0 {
-		due = in.since.Add(idle)
+		due = max(in.since, clock.Tick(c.took.Load())).Add(idle)
 		if now >= due {
 			c.set.stats.idleClosed.Add(1)
 			return 0, c.end(errConnIdle)

@@ -19,6 +19,9 @@ const (
 	// plainChunk is how many bytes are given at once to a connection that isn't a socket.
 	// WriteTimeout limits the time for each.
 	plainChunk = 16 << 10
+	// plainWait is how long a write to a connection that isn't a socket takes at least if it had
+	// to wait for the peer. It can't be seen in another way.
+	plainWait = time.Millisecond
 )
 
 // errWriteTimeout is the reason for the end of a Conn whose peer doesn't read.
@@ -34,6 +37,7 @@ type connOutput struct {
 	ctx   context.Context
 	a, b  []byte // what is left to write
 	once  bool   // it doesn't wait
+	full  bool   // it had to wait: what is written next is room that the peer made
 	moved bool   // something was written since due was set
 	wrote int    // bytes of the message
 	err   error  // of the connection
@@ -186,6 +190,16 @@ func (c *Conn) writeRaw(a, b []byte) (err error) {
 	return err
 }
 
+// taken notes that the peer has made room for a write that had to wait. What is still in the
+// buffers of both sides may take about as long as the peer has been making room.
+func (c *Conn) taken(now clock.Tick) {
+	idle := c.set.idleTimeout
+	if c.takes == 0 || now >= clock.Tick(c.took.Load()).Add(idle) {
+		c.takes = now
+	}
+	c.took.Store(int64(now.Add(min(time.Duration(now-c.takes), idle))))
+}
+
 // tryRaw writes what the socket takes now. It returns how many bytes that were.
 func (c *Conn) tryRaw(b []byte) (n int, err error) {
 	o := c.out
@@ -204,13 +218,14 @@ func (c *Conn) tryRaw(b []byte) (n int, err error) {
 	return len(b) - len(o.a), err
 }
 
-func (o *connOutput) forget() { o.a, o.b, o.once = nil, nil, false }
+func (o *connOutput) forget() { o.a, o.b, o.once, o.full = nil, nil, false, false }
 
 // mayWaitToWrite sets the deadline of a wait for room in a socket's buffer. It returns why
 // the write must not wait, if there is a reason. stale says that the deadline that is set
 // has passed.
 func (c *Conn) mayWaitToWrite(stale bool) error {
 	o := c.out
+	o.full = true
 	if limit := c.set.writeTimeout; limit > 0 {
 		now := clock.Ticks()
 		if o.moved || o.due == 0 {
@@ -241,8 +256,9 @@ func (c *Conn) writePlain(b []byte) error {
 	o := c.out
 	for len(b) > 0 {
 		chunk := b[:min(len(b), plainChunk)]
+		now := clock.Ticks()
 		if limit := c.set.writeTimeout; limit > 0 {
-			if now := clock.Ticks(); c.writeUntil < now.Add(limit) {
+			if c.writeUntil < now.Add(limit) {
 				c.writeUntil = now.Add(limit).Add(limit / 2)
 				_ = c.nc.SetWriteDeadline(c.writeUntil.Time())
 			}
@@ -253,6 +269,9 @@ func (c *Conn) writePlain(b []byte) error {
 		}
 		n, err := c.nc.Write(chunk)
 		o.wrote += n
+		if end := clock.Ticks(); n > 0 && end >= now.Add(plainWait) {
+			c.taken(end)
+		}
 		if err != nil {
 			if isTimeout(err) && o.ctx.Err() == nil {
 				err = errWriteTimeout

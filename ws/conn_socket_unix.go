@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"syscall"
+
+	"github.com/galehttp/gale/internal/clock"
 )
 
 // How a Conn uses a socket: it waits without a buffer, and can write without waiting.
@@ -70,6 +72,10 @@ func (o *connOutput) writable(fd uintptr) bool {
 		case n > 0:
 			o.wrote += n
 			o.moved = true
+			if o.full {
+				o.full = false
+				o.c.taken(clock.Ticks())
+			}
 			*p = (*p)[n:]
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:

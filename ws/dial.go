@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	// maxAnswerHead and maxAnswerBody limit the server's answer in bytes.
 	maxAnswerHead = 16 << 10
 	maxAnswerBody = 16 << 10
+	// refusalWait is how long Dial waits for the body of an answer that opens no WebSocket.
+	refusalWait = 500 * time.Millisecond
 )
 
 // HandshakeError says that a server's answer to Dial doesn't open a WebSocket.
@@ -42,8 +45,9 @@ func (e *HandshakeError) Error() string {
 // and password in the URL become the header Authorization. o may be nil.
 //
 // If the server's answer doesn't open a WebSocket, the error is a *HandshakeError, and the
-// response has the answer with the first 16 KiB of its body. Redirects aren't followed. In
-// all other cases of errors the response is nil. The result belongs to the caller.
+// response has the answer with the first 16 KiB of its body, as far as they come within half a
+// second and before ctx ends. Redirects aren't followed. In all other cases of errors the
+// response is nil. The result belongs to the caller.
 //
 // ctx limits the handshake, after which the Conn doesn't depend on it. If ctx has no
 // deadline, the handshake may take 30 seconds.
@@ -71,14 +75,15 @@ func Dial(ctx context.Context, url string, o *DialOptions) (*Conn, *gale.Respons
 		return nil, nil, err
 	}
 	// The end of ctx ends what waits for the connection.
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(clock.LongAgo) })
+	interrupt := func() { _ = nc.SetDeadline(clock.LongAgo) }
+	stop := context.AfterFunc(ctx, interrupt)
 	returned := false
 	defer func() {
 		if !returned { // a method of the Jar has panicked
 			_ = nc.Close()
 		}
 	}()
-	c, resp, err := d.shake(nc)
+	c, resp, err := d.shake(nc, interrupt)
 	returned = true
 	if !stop() && err == nil {
 		_ = c.CloseNow()
@@ -121,8 +126,8 @@ func (d *dial) parse(url string) (err error) {
 	return nil
 }
 
-// shake does the handshake over nc.
-func (d *dial) shake(nc net.Conn) (*Conn, *gale.Response, error) {
+// shake does the handshake over nc. interrupt ends what waits for nc.
+func (d *dial) shake(nc net.Conn, interrupt func()) (*Conn, *gale.Response, error) {
 	req, err := d.request()
 	if err != nil {
 		return nil, nil, err
@@ -132,10 +137,12 @@ func (d *dial) shake(nc net.Conn) (*Conn, *gale.Response, error) {
 	}
 	br := bufio.NewReaderSize(nc, maxAnswerHead)
 	resp := &d.resp
-	err = resp.ReadLimitBody(br, maxAnswerBody)
-	if resp.Header.StatusCode() == 0 || err != nil && !errors.Is(err, gale.ErrBodyTooLarge) {
+	resp.StreamBody = true
+	if err := resp.ReadLimitBody(br, 0); err != nil {
 		return nil, nil, fmt.Errorf("ws: reading the answer to the handshake: %w", err)
 	}
+	resp.StreamBody = false
+	d.keepBody(interrupt)
 	d.keepCookies()
 	p, err := d.check()
 	if err != nil {
@@ -148,6 +155,21 @@ func (d *dial) shake(nc net.Conn) (*Conn, *gale.Response, error) {
 	c := newConn(p, true)
 	c.start(nc, unread)
 	return c, resp, nil
+}
+
+// keepBody reads the body of an answer that opens no WebSocket, or what comes of it soon.
+// interrupt ends what waits for it.
+func (d *dial) keepBody(interrupt func()) {
+	resp := &d.resp
+	stream := resp.BodyStream()
+	if stream == nil {
+		return
+	}
+	soon := time.AfterFunc(refusalWait, interrupt)
+	defer soon.Stop()
+	body, _ := io.ReadAll(io.LimitReader(stream, maxAnswerBody))
+	_ = resp.CloseBodyStream()
+	resp.SetBodyRaw(body)
 }
 
 // connect returns a connection to the server, with TLS for wss.

@@ -27,9 +27,14 @@ func (d *dial) open(ctx context.Context) (*Conn, *gale.Response, error) {
 		return nil, nil, err
 	}
 	resp := &d.resp
+	resp.StreamBody = true
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	nc, err := d.openStream(ctx, req, resp)
+	resp.StreamBody = false
 	switch {
 	case errors.Is(err, gale.ErrStreamRefused):
+		d.keepBody(cancel)
 		d.keepCookies()
 		return nil, resp, &HandshakeError{StatusCode: resp.StatusCode()}
 	case err != nil:
@@ -58,8 +63,7 @@ func (d *dial) openStream(ctx context.Context, req *gale.Request, resp *gale.Res
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return d.connectPlain(ctx)
 		},
-		MaxResponseBodySize: maxAnswerBody,
-		MaxConns:            1,
+		MaxConns: 1,
 		// The connection ends soon after its only stream.
 		MaxIdleConnDuration: time.Second,
 	}

@@ -75,7 +75,9 @@ type Options struct {
 	// there is no other ping, unless IdleTimeout is negative.
 	PingInterval time.Duration
 	// IdleTimeout is how long nothing may have been received, not even a pong, before the
-	// connection is closed (default 1 minute). Negative means no limit.
+	// connection is closed (default 1 minute). A peer that takes a message for which it
+	// must make room isn't idle. After that it may be silent for up to twice as long, because
+	// buffers may still be full. Negative means no limit.
 	IdleTimeout time.Duration
 	// MaxLifetime is how long a WebSocket may be open before it is closed with
 	// StatusGoingAway. 0 means no limit.
