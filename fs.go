@@ -236,8 +236,8 @@ type FS struct {
 	// version. They are strong with StrongETags and weak with GenerateETag alone. A larger
 	// file that changed less than 20 ms before it was opened has none. A file that changed
 	// less than 2 seconds ago has no Last-Modified, because it could change again within the
-	// same second. If-Modified-Since is answered with 304 only if nothing of the file has
-	// changed since then.
+	// same second. If-Modified-Since is answered with 304 if its date is the Last-Modified that
+	// the file has, or if nothing of the file has changed since then.
 	//
 	// Compressed copies get the name suffix ".fresh" as well, because they contain which
 	// version of the file they were made from.

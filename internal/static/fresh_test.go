@@ -75,7 +75,8 @@ func TestDates(t *testing.T) {
 	}{
 		"its date":                         {at(time.Hour), at(time.Hour), at(time.Hour), NotModified},
 		"its date, changed in that second": {at(time.Hour), at(time.Hour).Add(900 * time.Millisecond), at(time.Hour), NotModified},
-		"its date, changed later":          {at(time.Hour), at(time.Minute), at(time.Hour), Proceed},
+		"its date, changed later":          {at(time.Hour), at(time.Minute), at(time.Hour), NotModified},
+		"after its date, before a change":  {at(time.Hour), at(time.Minute), at(time.Hour - time.Second), Proceed},
 		"before it":                        {at(time.Hour), at(time.Hour), at(2 * time.Hour), Proceed},
 		"after its change":                 {at(time.Hour), at(time.Minute), at(time.Second), NotModified},
 		"in the second of its change":      {at(time.Hour), at(time.Minute).Add(1), at(time.Minute), Proceed},
@@ -101,10 +102,29 @@ func TestDates(t *testing.T) {
 			t.Errorf("a young file that must not have changed since 2001: %v", got)
 		}
 	}
-	set := Validators{ModTime: at(time.Hour), Changed: at(time.Minute)}
-	since := []byte(set.ModTime.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"))
-	if RangeHolds(since, set, now) {
-		t.Error("a range of a file whose time was set back may be of other content")
+	// A file that was copied with its time allows a range by that date, if clients have the
+	// date from its Last-Modified.
+	copied := Validators{ModTime: at(time.Hour), Changed: at(time.Minute)}
+	since := []byte(copied.ModTime.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"))
+	later := []byte(copied.ModTime.Add(time.Second).UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"))
+	young := copied
+	young.Changed, young.Young = at(0), true
+	for _, tt := range []struct {
+		name string
+		date []byte
+		v    Validators
+		want bool
+	}{{"its date", since, copied, true}, {"another date", later, copied, false}, {"a young file", since, young, false}} {
+		if got := RangeHolds(tt.date, tt.v, now); got != tt.want {
+			t.Errorf("a range of a copied file, by %s: %t", tt.name, got)
+		}
+		c := Conditions{IfModifiedSince: tt.date, ReadOnly: true}
+		if got := c.Evaluate(tt.v); got == NotModified != tt.want {
+			t.Errorf("a copied file, by %s: %v", tt.name, got)
+		}
+		if got := (&Conditions{IfUnmodifiedSince: tt.date}).Evaluate(tt.v); got != Proceed {
+			t.Errorf("a copied file that must not have changed, by %s: %v", tt.name, got)
+		}
 	}
 }
 

@@ -24,8 +24,8 @@ type Validators struct {
 	// second are ignored, because HTTP dates have none.
 	ModTime time.Time
 	// Changed is when anything of the file last changed, or zero. Other than ModTime it can't
-	// be set back. If it isn't zero, dates of clients count only if they rule out that the
-	// file has changed since.
+	// be set back. If it isn't zero, dates of clients other than ModTime count only if they
+	// rule out that the file has changed since.
 	Changed time.Time
 	// Young says that clients don't get ModTime yet, because the file may change again
 	// within the same second.
@@ -90,16 +90,15 @@ func RangeHolds(ifRange []byte, v Validators, now time.Time) bool {
 	return ok && since.Unix() == v.ModTime.Unix() && now.Unix() > v.ModTime.Unix() && v.dates(since)
 }
 
-// dates reports whether a client that got the file at the date since, or got this date with
-// it, has the file as it is. If the client has the date from somewhere else than
-// Last-Modified, the file must not have changed within that second, and the date must not
-// be in the future (RFC 9110 section 13.1.3).
+// dates reports whether a client that got this date with the file, or got the file at the date
+// since, has the file as it is. The date that is sent as Last-Modified is a validator, also if
+// the file got it later than its content, as copies do (RFC 9110 sections 13.1.3 and 13.1.5). With
+// another date, the file must not have changed within that second or later, and the date must
+// not be in the future.
 func (v *Validators) dates(since time.Time) bool {
 	switch {
-	case v.Changed.IsZero():
+	case v.Changed.IsZero(), since.Unix() == v.ModTime.Unix() && !v.Young:
 		return true
-	case since.Unix() == v.ModTime.Unix() && !v.Young:
-		return v.Changed.Unix() <= since.Unix()
 	}
 	return v.Changed.Unix() < since.Unix() && since.Unix() <= time.Now().Unix()
 }
