@@ -190,7 +190,8 @@ type Client struct {
 	// fold is replaced by a space (RFC 9112 section 5.2).
 	RefuseFoldedFields bool
 
-	// DisablePathNormalizing sends paths as they are given, which isn't what
+	// DisablePathNormalizing sends paths as they are given, also those of redirects: `%2F`
+	// stays `%2F`, `//` stays `//`. By default `%2F` is sent as a slash, because that is what
 	// RequestCtx.Path and URI.Path have normalised and a program has checked; see
 	// [URI.DisablePathNormalizing].
 	DisablePathNormalizing bool

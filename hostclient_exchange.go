@@ -174,6 +174,7 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
 	}
 	r.lim = c.responseLimits()
+	r.lim.Tunnel = r.tunnel
 	switch {
 	case r.limit == 0:
 		r.limit = DefaultMaxResponseBodySize

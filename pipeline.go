@@ -127,9 +127,9 @@ type PipelineClient struct {
 	// fold is replaced by a space (RFC 9112 section 5.2).
 	RefuseFoldedFields bool
 
-	// DisablePathNormalizing sends paths as they are given, which isn't what
-	// RequestCtx.Path and URI.Path have normalised and a program has checked; see
-	// [URI.DisablePathNormalizing].
+	// DisablePathNormalizing sends paths as they are given: `%2F` stays `%2F`, `//` stays
+	// `//`. By default `%2F` is sent as a slash, because that is what RequestCtx.Path and
+	// URI.Path have normalised and a program has checked; see [URI.DisablePathNormalizing].
 	DisablePathNormalizing bool
 
 	// IsTLS makes connections use TLS.

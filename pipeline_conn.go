@@ -344,6 +344,7 @@ func (p *pipeConn) begin() bool {
 func (p *pipeConn) answer(pc *pipeCall) (keep, closes bool, err error) {
 	r, resp := &p.rules, &pc.resp
 	r.limit, r.head, r.tunnel, r.interim = p.limit(), pc.head, pc.tunnel, 0
+	r.lim.Tunnel = pc.tunnel
 	if p.l.c.DisableHeaderNamesNormalizing {
 		resp.Header.DisableNormalizing()
 	}

@@ -22,7 +22,13 @@ type Limits struct {
 	// program that reads a request only as a list of fields. A server must not set it
 	// (RFC 9112 section 3.2).
 	Hosts bool
+	// Tunnel says that a response answers CONNECT. Content-Length and Transfer-Encoding of a
+	// 2xx are then ignored, whatever they say (RFC 9110 section 9.3.6).
+	Tunnel bool
 }
+
+// opensTunnel reports whether a response with this status has no framing.
+func (l *Limits) opensTunnel(status int) bool { return l != nil && l.Tunnel && status/100 == 2 }
 
 func (l *Limits) dialect() Dialect {
 	if l == nil {

@@ -6,7 +6,8 @@ import "github.com/galehttp/gale/internal/msg"
 // handle framing that depends on the request (HEAD, CONNECT) and on the status (1xx, 204,
 // 304); h.ContentLength is what the fields say. Framing is as strict as for requests: a
 // response with two lengths, or with a length and a coding, is an *Error, because it may
-// be an attempt at response splitting (RFC 9112 section 6.3 would allow more).
+// be an attempt at response splitting (RFC 9112 section 6.3 would allow more); but see
+// Limits.Tunnel.
 func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error) {
 	head := b
 	maxHead := lim.head()
@@ -42,6 +43,9 @@ func ParseResponse(b []byte, h *msg.ResponseHead, lim *Limits) (n int, err error
 	}
 	both := h.Find(msg.ContentLength) >= 0 && h.Find(msg.TransferEncoding) >= 0
 	h.ContentLength, err = framing(&h.Fields, h.Minor, s.Dups, lim.dialect())
+	if err != nil && lim.opensTunnel(h.Status) {
+		h.ContentLength, err = msg.LenUnknown, nil
+	}
 	if err != nil {
 		refuseResponse(h)
 		return 0, err

@@ -93,7 +93,7 @@ func readAnswer(r io.Reader) (rest []byte, err error) {
 	buf := make([]byte, 0, 1<<10)
 	var h msg.ResponseHead
 	for interim := 0; ; {
-		n, err := h1.ParseResponse(buf, &h, &h1.Limits{Dialect: h1.Folding, Head: maxHead})
+		n, err := h1.ParseResponse(buf, &h, &h1.Limits{Dialect: h1.Folding, Head: maxHead, Tunnel: true})
 		switch {
 		case err == h1.ErrPartial:
 			if buf, err = readMore(r, buf); err != nil {

@@ -67,6 +67,12 @@ func TestAnswers(t *testing.T) {
 		{name: "a host that speaks first", answer: ok + "220 mail ready\r\n", rest: "220 mail ready\r\n"},
 		{name: "no body after success", answer: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", rest: "abcdef"},
 		{name: "no coding after success", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", rest: "3\r\nabc\r\n"},
+		{name: "both after success", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\nabcdef", rest: "abcdef"},
+		{name: "two lengths after success", answer: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nabcdef", rest: "abcdef"},
+		{name: "a bad length after success", answer: "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabcdef", rest: "abcdef"},
+		{name: "an unknown coding after success", answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\nabcdef", rest: "abcdef"},
+		{name: "a coding after success, HTTP/1.0", answer: "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nabcdef", rest: "abcdef"},
+		{name: "two lengths of a refusal", answer: "HTTP/1.1 407 No\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", broken: true},
 		{name: "interim", answer: interim + "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + ok + "x", rest: "x"},
 		{name: "large head", answer: "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 12<<10) + "\r\n\r\nx", rest: "x"},
 

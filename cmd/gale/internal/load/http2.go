@@ -186,7 +186,11 @@ func (l *loop) consumeHTTP2(c *conn, b []byte) {
 				l.completeStream(c, s)
 			}
 		case h2.Reset:
-			l.failStream(c, ev.Stream.Owner.(*stream), kindReset, "the server reset the stream: "+ev.Code.String())
+			kind, text := kindReset, "the server reset the stream: "
+			if ev.Local {
+				kind, text = kindBadResponse, "the response breaks a rule of HTTP/2: "
+			}
+			l.failStream(c, ev.Stream.Owner.(*stream), kind, text+ev.Code.String())
 		case h2.GoAway:
 			c.closing = true
 			l.refuseUnprocessed(c, ev.Code)
