@@ -245,7 +245,9 @@ type FS struct {
 
 	// HideDotFiles answers paths with a segment that begins with a dot as if the
 	// file didn't exist, except paths below "/.well-known/" (RFC 8615), and leaves
-	// such names out of listings.
+	// such names out of listings. Characters that can't be seen before the dot don't
+	// count, because some file systems ignore them. On Windows, a short name such as
+	// "GIT~1" is never another name of a file, with or without HideDotFiles.
 	HideDotFiles bool
 
 	// Precompressed serves FILE.br, FILE.zst or FILE.gz instead of FILE to clients

@@ -48,7 +48,7 @@ func isDocument(ctx *gale.RequestCtx) bool {
 // hideUnfinished answers 404 for files that are being uploaded.
 func hideUnfinished(h gale.RequestHandler) gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
-		if path := ctx.Path(); (upload.ShortNames || bytes.Contains(path, []byte("/."))) && namesUnfinished(string(path)) {
+		if namesUnfinished(ctx.Path()) {
 			errorPage(ctx, gale.StatusNotFound, "There is no file or folder at this address.")
 			return
 		}
@@ -56,11 +56,11 @@ func hideUnfinished(h gale.RequestHandler) gale.RequestHandler {
 	}
 }
 
-// namesUnfinished reports whether a segment of path is the name of an unfinished file, or
-// may be its short name on Windows.
-func namesUnfinished(path string) bool {
-	for s := range strings.SplitSeq(path, "/") {
-		if upload.Unfinished(s) || upload.IsShortName(s) {
+// namesUnfinished reports whether a segment of path is the name of an unfinished file. The rules
+// of package static refuse its short name on Windows.
+func namesUnfinished(path []byte) bool {
+	for s := range bytes.SplitSeq(path, []byte("/")) {
+		if static.IsDotFile(s) && upload.Unfinished(string(s)) {
 			return true
 		}
 	}

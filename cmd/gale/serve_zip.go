@@ -54,7 +54,7 @@ func (cfg *serveConfig) withZip(h gale.RequestHandler, logger *slog.Logger) gale
 		slots:  make(chan struct{}, maxZips),
 		settings: folderzip.Settings{
 			Hide: func(name string) bool {
-				return upload.Unfinished(name) || !cfg.dotfiles && strings.HasPrefix(name, ".")
+				return upload.Unfinished(name) || !cfg.dotfiles && static.IsDotFile([]byte(name))
 			},
 			MaxEntries: maxZipEntries,
 			MaxDepth:   maxZipDepth,
@@ -69,7 +69,7 @@ func (cfg *serveConfig) withZip(h gale.RequestHandler, logger *slog.Logger) gale
 
 func (z *zips) wanted(ctx *gale.RequestCtx) bool {
 	return len(ctx.URI().QueryString()) > 0 && (ctx.IsGet() || ctx.IsHead()) && static.EndsInSlash(ctx.Path()) &&
-		ctx.QueryArgs().Has("zip") && z.rules.Check(ctx.Path()) == static.PathOK
+		ctx.QueryArgs().Has("zip") && z.rules.MayOpen(z.dir, ctx.Path())
 }
 
 // serve answers with the archive of a folder. It returns false if there is no such folder.

@@ -34,6 +34,10 @@ const (
 	// Windows: a backslash, a colon, a device, a segment ending in a dot or space,
 	// or a byte that no file name can have.
 	PathForeign
+	// PathShort holds a segment that may be a short name of Windows, under which any file
+	// may have another name: ".git" is also "GIT~1". It may be opened only if all such
+	// segments are the real names of files; see Rules.MayOpen.
+	PathShort
 )
 
 // Check checks a decoded path whose segments are separated by slashes.
@@ -57,7 +61,7 @@ func (r Rules) Check(path []byte) PathVerdict {
 			path = trimVolume(path)
 		}
 	}
-	first := true
+	first, short := true, false
 	for rest := path; len(rest) > 0; {
 		var seg []byte
 		seg, rest = cutSegment(rest)
@@ -70,17 +74,15 @@ func (r Rules) Check(path []byte) PathVerdict {
 		if r.Windows && foreignSegment(seg) {
 			return PathForeign
 		}
-		first = false
+		first, short = false, short || r.Windows && isShort(seg)
+	}
+	if short {
+		return PathShort
 	}
 	return PathOK
 }
 
 var wellKnown = []byte(".well-known")
-
-// IsDotFile reports whether a file of that name counts as hidden.
-func IsDotFile(name []byte) bool {
-	return len(name) > 0 && name[0] == '.' && string(name) != "."
-}
 
 // cutSegment returns the parts of path before and after the first slash.
 func cutSegment(path []byte) (seg, rest []byte) {

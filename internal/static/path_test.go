@@ -53,6 +53,19 @@ func TestRulesCheck(t *testing.T) {
 		{"/a\tb", PathOK, PathForeign},
 		{"/a?b", PathOK, PathForeign},
 		{"/a|b", PathOK, PathForeign},
+		{"/GIT~1/config", PathOK, PathShort},
+		{"/git~1", PathOK, PathShort},
+		{"/a/SSH~12/id_rsa", PathOK, PathShort},
+		{"/INDEX~1.HTM", PathOK, PathShort},
+		{"/ÄÖÜÄÖÜ~1", PathOK, PathShort},
+		{"/~1", PathOK, PathShort},
+		{"/GIT~1/a:b", PathOK, PathForeign},
+		{"/GIT~1/../b", PathDotDot, PathDotDot},
+		{"/a~b.txt", PathOK, PathOK},
+		{"/notes~", PathOK, PathOK},
+		{"/~user/x", PathOK, PathOK},
+		{"/long-name~1.html", PathOK, PathOK},
+		{"/a~1.html", PathOK, PathOK},
 	} {
 		if got := (Rules{}).Check([]byte(tt.path)); got != tt.unix {
 			t.Errorf("%q on unix: got %d, want %d", tt.path, got, tt.unix)
@@ -80,6 +93,11 @@ func TestRulesHideDot(t *testing.T) {
 		for path, want := range map[string]PathVerdict{
 			"/.git/config": PathHidden, "/a/.env": PathHidden, "/.well-known/acme": PathOK, "/a/.well-known/x": PathHidden,
 			"/.well-known/.x": PathHidden, "/./a": PathOK, "/a.b": PathOK, "//.git": PathHidden,
+			// File systems that ignore characters open .git and .env for these.
+			"/\u200c.git/config": PathHidden, "/a/\u200d\ufeff.env": PathHidden, "/\u00ad.env": PathHidden, "/\u034f.env": PathHidden,
+			"/.\u200cgit": PathHidden, "/\ufe0f.well-known/a": PathHidden,
+			// An emoji with joiners, a word of Persian, names of other scripts.
+			"/👨\u200d👩\u200d👧.png": PathOK, "/می\u200cخواهم.txt": PathOK, "/\u200cمی.txt": PathOK, "/é.env": PathOK, "/\xff.env": PathOK,
 		} {
 			if got := r.Check([]byte(path)); got != want {
 				t.Errorf("%q, windows=%v: got %d, want %d", path, windows, got, want)

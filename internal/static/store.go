@@ -214,8 +214,13 @@ func (s *Store) reload(path, shown, key []byte, coding compress.Coding, old *Ent
 // an entry of it. shown is the path that a listing shows. old is the entry that was served
 // for it before, or nil.
 func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entry, error) {
+	name := string(AppendName(nil, p))
 	switch s.Rules.Check(p) {
 	case PathOK:
+	case PathShort:
+		if !areReal(name, s.openDir) {
+			return nil, fs.ErrNotExist
+		}
 	case PathNUL:
 		return nil, ErrZeroByte
 	case PathDotDot:
@@ -223,7 +228,6 @@ func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entr
 	default:
 		return nil, fs.ErrNotExist
 	}
-	name := string(AppendName(nil, p))
 	var l loading
 	if s.fresh {
 		l.at = time.Now()
@@ -259,6 +263,11 @@ func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entr
 		s.stamp(e, &l)
 	}
 	return e, err
+}
+
+func (s *Store) openDir(dir string) (fs.File, error) {
+	f, _, err := s.src.open(dir)
+	return f, err
 }
 
 // makeEntry makes an entry of an open file, which it takes over.

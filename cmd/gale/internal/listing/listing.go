@@ -53,7 +53,7 @@ func New(cfg Config) *Pages {
 // folder for them (RFC 9110 section 9.3.2).
 func (p *Pages) Folder(ctx *gale.RequestCtx) {
 	path := ctx.Path()
-	if p.rules.Check(path) != static.PathOK {
+	if !p.rules.MayOpen(p.Dir, path) {
 		p.NotFound(ctx)
 		return
 	}

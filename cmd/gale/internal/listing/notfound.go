@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale"
-	"github.com/galehttp/gale/internal/static"
 )
 
 const (
@@ -48,7 +47,7 @@ func (p *Pages) notFoundPage(target string) (page []byte, ok bool) {
 	segments := strings.Split(strings.TrimPrefix(target, "/"), "/")
 	for i := range min(len(segments), maxDepth) {
 		if i > 0 {
-			if dir = path.Join(dir, segments[i-1]); p.rules.Check([]byte(dir)) != static.PathOK {
+			if dir = path.Join(dir, segments[i-1]); !p.rules.MayOpen(p.Dir, []byte(dir)) {
 				break
 			}
 			if info, err := root.Stat(dir); err != nil || !info.IsDir() {

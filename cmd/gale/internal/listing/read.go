@@ -8,15 +8,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/galehttp/gale/cmd/gale/internal/upload"
+	"github.com/galehttp/gale/internal/static"
 )
 
 // maxNames is how many names of a folder are read. The listing of a larger folder says that
 // it isn't complete.
 const maxNames = 1_000_000
-
-// uploadPrefix begins the names of uploads that aren't complete.
-const uploadPrefix = ".gale-upload-"
 
 // entry is a file or a folder.
 type entry struct {
@@ -99,7 +98,7 @@ func (p *Pages) readNames(f *folder, root *os.Root, name string) error {
 // broken or lead out of root.
 func (p *Pages) newEntry(root *os.Root, dir string, d fs.DirEntry) (e entry, ok bool) {
 	e.name = d.Name()
-	if !p.DotFiles && strings.HasPrefix(e.name, ".") || strings.HasPrefix(e.name, uploadPrefix) {
+	if !p.DotFiles && static.IsDotFile([]byte(e.name)) || upload.Unfinished(e.name) {
 		return e, false
 	}
 	switch mode := d.Type(); {

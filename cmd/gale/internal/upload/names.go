@@ -15,9 +15,10 @@ import (
 // Prefix begins the names of unfinished files.
 const Prefix = ".gale-upload-"
 
-// Unfinished reports whether name is one of an unfinished file. File systems may ignore
-// case, so the comparison does.
+// Unfinished reports whether name is one of an unfinished file. File systems may ignore case
+// and characters that can't be seen, so the comparison does.
 func Unfinished(name string) bool {
+	name = static.Visible(name)
 	return len(name) >= len(Prefix) && strings.EqualFold(name[:len(Prefix)], Prefix)
 }
 
@@ -49,18 +50,18 @@ func (r *Rules) CheckName(name string) error {
 	if err := checkText(name); err != nil {
 		return err
 	}
-	seen := visible(name)
+	seen := static.Visible(name)
 	switch {
-	case strings.HasPrefix(name, "."), strings.HasPrefix(seen, "."):
+	case static.IsDotFile([]byte(name)), name == ".":
 		return errors.New("a file name can't begin with a dot")
 	case strings.HasSuffix(name, "."), strings.HasSuffix(seen, "."):
 		return errors.New("a file name can't end with a dot")
 	case seen == "" || seen != strings.TrimSpace(seen) || name != strings.TrimSpace(name):
 		return errors.New("a file name can't begin or end with a space")
-	case r.Short && isShort(name):
+	case r.Short && static.IsShort(name):
 		return errors.New("a file name can't have the form of a short name, such as INDEX~1.HTM")
 	}
-	if (static.Rules{Windows: true}).Check([]byte(name)) != static.PathOK {
+	if v := (static.Rules{Windows: true}).Check([]byte(name)); v != static.PathOK && v != static.PathShort {
 		return fmt.Errorf("%q is the name of a device on Windows", name)
 	}
 	same := func(reserved string) bool { return strings.EqualFold(seen, reserved) }
@@ -105,9 +106,9 @@ func (r *Rules) CheckFolder(name string) error {
 	switch {
 	case name == "", name == "..", strings.ContainsAny(name, "/\\\x00"), !utf8.ValidString(name):
 		return errors.New("the path of the folder is malformed")
-	case strings.HasPrefix(name, "."), strings.HasPrefix(visible(name), "."):
+	case static.IsDotFile([]byte(name)), name == ".":
 		return errors.New("uploads into folders whose names begin with a dot aren't allowed")
-	case r.Short && isShort(name):
+	case r.Short && static.IsShort(name):
 		return errors.New("write the long name of the folder")
 	}
 	return nil
@@ -115,25 +116,3 @@ func (r *Rules) CheckFolder(name string) error {
 
 // isJoiner reports whether c is the zero width joiner or non-joiner.
 func isJoiner(c rune) bool { return c == '\u200c' || c == '\u200d' }
-
-// visible returns name without the characters that some file systems ignore when they
-// compare names (HFS+ does), and that can't be seen.
-func visible(name string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.In(c, unicode.Cf, unicode.Variation_Selector) {
-			return -1
-		}
-		return c
-	}, name)
-}
-
-// isShort reports whether name has the form of the short names that Windows makes: up to
-// eight characters that end in a tilde and digits, a dot and up to three more.
-func isShort(name string) bool {
-	stem, ext, _ := strings.Cut(name, ".")
-	base := strings.TrimRight(stem, "0123456789")
-	return len(stem) <= 8 && len(ext) <= 3 && len(base) < len(stem) && strings.HasSuffix(base, "~")
-}
-
-// IsShortName reports whether name may be a short name on this system.
-func IsShortName(name string) bool { return ShortNames && isShort(name) }
