@@ -469,9 +469,15 @@ func TestContextAskedLate(t *testing.T) {
 	}
 }
 
-// Done returns the same channel in ExpectHandler and in the handler. Nothing watches the
+// Done returns the same channel in a hook that gets the context and in the handler. Nothing watches the
 // connection while the server reads the body.
-func TestContextOfExpectHandler(t *testing.T) {
+func TestContextOfHooks(t *testing.T) {
+	for _, hook := range contextHooks {
+		t.Run(hook.name, func(t *testing.T) { testContextOfHook(t, hook.set) })
+	}
+}
+
+func testContextOfHook(t *testing.T, set func(s *gale.Server, hook func(ctx *gale.RequestCtx) int)) {
 	peers.UsedAgain(t)
 	for _, stream := range []bool{false, true} {
 		for _, leave := range []bool{false, true} {
@@ -481,15 +487,6 @@ func TestContextOfExpectHandler(t *testing.T) {
 					var done <-chan struct{}
 					got := make(chan error, 1)
 					s := &gale.Server{Engine: e, StreamRequestBody: stream,
-						ExpectHandler: func(ctx *gale.RequestCtx) int {
-							done = ctx.Done()
-							var cancel context.CancelFunc
-							derived, cancel = context.WithCancel(ctx)
-							t.Cleanup(cancel)
-							foreign, cancel = context.WithCancel(&embedding{RequestCtx: ctx})
-							t.Cleanup(cancel)
-							return gale.StatusContinue
-						},
 						Handler: func(ctx *gale.RequestCtx) {
 							body := string(ctx.PostBody())
 							switch {
@@ -504,6 +501,15 @@ func TestContextOfExpectHandler(t *testing.T) {
 								<-ctx.Done()
 							}
 						}}
+					set(s, func(ctx *gale.RequestCtx) int {
+						done = ctx.Done()
+						var cancel context.CancelFunc
+						derived, cancel = context.WithCancel(ctx)
+						t.Cleanup(cancel)
+						foreign, cancel = context.WithCancel(&embedding{RequestCtx: ctx})
+						t.Cleanup(cancel)
+						return gale.StatusContinue
+					})
 					ts := harness.Start(t, s, nil)
 					c := ts.Dial()
 					c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
@@ -540,19 +546,26 @@ func TestContextOfExpectHandler(t *testing.T) {
 }
 
 // If the body never arrives, the context ends with the connection, also for later calls.
-func TestContextOfExpectHandlerWithoutBody(t *testing.T) {
+func TestContextOfHooksWithoutBody(t *testing.T) {
+	for _, hook := range contextHooks {
+		t.Run(hook.name, func(t *testing.T) { testContextOfHookWithoutBody(t, hook.set) })
+	}
+}
+
+func testContextOfHookWithoutBody(t *testing.T, set func(s *gale.Server, hook func(ctx *gale.RequestCtx) int)) {
 	peers.UsedAgain(t) // a guard would report the late calls
 	for _, late := range []bool{false, true} {
 		t.Run(fmt.Sprint("late ", late), func(t *testing.T) {
 			peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
 				asked := make(chan *gale.RequestCtx, 1)
-				s := &gale.Server{Engine: e, Handler: harness.Echo, ExpectHandler: func(ctx *gale.RequestCtx) int {
+				s := &gale.Server{Engine: e, Handler: harness.Echo}
+				set(s, func(ctx *gale.RequestCtx) int {
 					if !late {
 						ctx.Done()
 					}
 					asked <- ctx
 					return gale.StatusContinue
-				}}
+				})
 				ts := harness.Start(t, s, nil)
 				c := ts.Dial()
 				c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
