@@ -271,7 +271,7 @@ func (c *Conn) mayWait(stale bool) error {
 }
 
 // upkeep sends a ping or ends the WebSocket if the peer has been silent for long. A peer that
-// takes a message isn't idle: it may answer the ping, which waits behind the message, only after
+// takes a message isn't idle: it may answer the ping, which is sent after the message, only after
 // that. If it takes nothing, IdleTimeout and WriteTimeout count. due is when upkeep must be
 // called again; 0 is never.
 func (c *Conn) upkeep(now clock.Tick) (due clock.Tick, err error) {
