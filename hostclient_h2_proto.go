@@ -12,7 +12,7 @@ import (
 	"github.com/galehttp/gale/internal/h2"
 )
 
-// hostProto says which protocol the host of a HostClient speaks.
+// hostProto says which protocol the host of a HostClient speaks. Calls share wires of those after protoHTTP1.
 type hostProto uint32
 
 const (

@@ -105,20 +105,17 @@ func (r *wireRing) popBack() wire {
 
 // acquire returns a wire that can carry a request of k: one that the call has alone, which is an idle
 // one that is still good, a new one, or the next that becomes free; or a shared one, which has room,
-// at least a moment ago, or for sure if it is k.promised. Which of them is for shares to say, with its
-// error.
+// at least a moment ago, or for sure if it is k.promised.
 func (c *HostClient) acquire(k *call) (wire, error) {
 	for {
 		line := &c.pool.line
-		shares, err := c.shares(k)
-		if err != nil {
-			return nil, err
-		}
-		if shares {
+		if k.mayShare() && c.mayShare() {
 			if w := c.readyWire(); w != nil {
 				return w, nil
 			}
 			line = &c.pool.shared.line
+		} else if k.mustShare() {
+			return nil, errMustShare
 		}
 		got, waiter := c.reserve(k, line)
 		if waiter != nil {

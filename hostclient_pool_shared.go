@@ -135,9 +135,9 @@ func (c *HostClient) dialForAll(k *call) (wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.refuses(w); err != nil {
+	if k.mustShare() && !isShared(w) {
 		c.release(w)
-		return nil, err
+		return nil, errMustShare
 	}
 	return w, nil
 }

@@ -100,6 +100,7 @@ func TestOldestCallFirst(t *testing.T) {
 	for mode, of := range lines {
 		c := &HostClient{MaxConns: 1, MaxConnWaitTimeout: time.Minute, HTTP2: mode}
 		line := of(c)
+		c.speaks()
 		c.pool.open = 1
 		var ks [2]call
 		_, first := c.reserve(&ks[0], line)

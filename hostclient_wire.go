@@ -39,31 +39,22 @@ type wire interface {
 	yield() bool
 }
 
-// shares reports whether k uses a wire that calls share, as far as is known of the host. The error says
-// that it needs one, and the host has none.
-func (c *HostClient) shares(k *call) (bool, error) {
-	switch {
-	case k.mayShare() && c.mayShare():
-		return true, nil
-	case k.kind == callStream:
-		return false, ErrNoExtendedConnect
-	}
-	return false, nil
-}
-
-// mayShare reports whether the host may speak a protocol whose wires calls share. The pool asks it
-// under its lock, too.
-func (c *HostClient) mayShare() bool { return c.speaks() != protoHTTP1 }
+// mayShare reports whether the host may speak a protocol whose wires calls share, as far as is known since
+// speaks was first called. The pool asks it under its lock, too.
+func (c *HostClient) mayShare() bool { return hostProto(c.h2.proto.Load()) > protoHTTP1 }
 
 // mayShare reports whether k may use a wire that calls share.
 func (k *call) mayShare() bool { return !k.http1 }
 
-// refuses returns an error if k can't use w, which it has dialed.
-func (k *call) refuses(w wire) error {
-	if _, alone := w.(*clientConn); alone && k.kind == callStream {
-		return ErrNoExtendedConnect
-	}
-	return nil
+// mustShare reports whether k can use no other wire. Without one its error is errMustShare.
+func (k *call) mustShare() bool { return k.kind == callStream }
+
+var errMustShare = ErrNoExtendedConnect
+
+// isShared reports whether calls share w.
+func isShared(w wire) bool {
+	_, alone := w.(*clientConn)
+	return !alone
 }
 
 // adopt makes cc, a new connection whose place is reserved, a wire of the protocol that it speaks.

@@ -76,6 +76,7 @@ func TestWires(t *testing.T) {
 			t.Cleanup(func() { _ = server.Close() })
 			c.pool.mu.Lock()
 			defer c.pool.mu.Unlock()
+			c.speaks()
 			c.pool.open++
 			c.share(nil, &toyWire{c: c, nc: client})
 		}},
