@@ -85,10 +85,6 @@ const (
 // except where a comment says otherwise. That is the goroutine that called Serve, Start
 // or Resume, or the one in waitParked while the connection is parked. There is never more
 // than one at a time.
-//
-//	stash != nil      => w == nil: unread bytes are in one of them
-//	nAhead > 0        => that byte comes after all other unread ones
-//	bounds.lent       => armed is empty
 type blockConn struct {
 	after, before *blockConn // under Block.mu
 
@@ -102,6 +98,27 @@ type blockConn struct {
 	rousing sync.Mutex // see busy; no goroutine that holds another lock waits for it
 	deaf    *deafClose // see closeIfDeaf; under rousing
 
+	blockInput
+	blockOutput
+
+	served   atomic.Bool // the peer has sent something
+	opened   clock.Tick  // when it began, to the second
+	thrifty  bool        // wait with one byte instead of a workspace
+	detached bool        // it has left the engine: see Detach
+	resets   bool        // closing it must show as a reset: see Next.Reset
+	unopened bool        // Open of sess has yet to be called, see switchTo
+	apart    bool        // Start was called and Dispatch is set: other goroutines may call Resume, see Parked
+
+	blockWatch
+	blockWaking
+
+	parking parking
+	shares  *blockShare // set by the first Share, and never changed after that
+}
+
+// blockInput is how a blockConn reads, and its unread bytes: w or stash is nil, and the byte in
+// ahead comes after all others.
+type blockInput struct {
 	// raw waits for bytes without holding a buffer, see readable. It is nil if the
 	// connection isn't a socket.
 	raw    syscall.RawConn
@@ -109,45 +126,40 @@ type blockConn struct {
 	once   bool  // try once, don't wait
 	err    error // the error of onRead
 
-	w     *Work
-	stash []byte // unread bytes, kept while there is no workspace
+	w      *Work
+	stash  []byte // unread bytes, kept while there is no workspace
+	ahead  [1]byte
+	nAhead int
+	into   []byte // see ReadInto
+}
 
+// blockOutput is how a blockConn writes. armed is empty while bounds.lent is set.
+type blockOutput struct {
 	armed       armedDeadlines
 	bounds      writeBounds
 	paced       pacer // the socket under the connection, if there is one
 	wasPaced    bool  // there was one, and a write to it may still use bounds
 	interrupted atomic.Bool
-	served      atomic.Bool // the peer has sent something
-	opened      clock.Tick  // when it began, to the second
-	thrifty     bool        // wait with one byte instead of a workspace
-	ahead       [1]byte
-	nAhead      int
+}
 
-	detached bool // it has left the engine: see Detach
-	resets   bool // closing it must show as a reset: see Next.Reset
-
-	// watchMu guards filling, watch and lends, and changes of bounds.lent while another
-	// goroutine may be in Fill. ahead and nAhead belong to the goroutine of a
-	// watch while that runs: pause and leave wait for its end. No watch runs between
-	// beginFill and endFill.
+// blockWatch is what other goroutines may do with the reads of a blockConn. watchMu guards filling,
+// watch and lends, and changes of bounds.lent while another goroutine may be in Fill. ahead and nAhead
+// belong to the goroutine of a watch while that runs: pause and leave wait for its end. No watch runs
+// between beginFill and endFill.
+type blockWatch struct {
 	watchMu sync.Mutex
 	filling bool          // Fill reads
 	watch   *watch        // while the session wants to know when the peer leaves
 	lends   chan struct{} // a Lend waits for Fill, which closes it after giving up the deadlines
 	yields  atomic.Bool   // lends is set: Fill must not wait for bytes
+}
 
-	waker      *Waker      // of sess, if it asked for one; set under Block.mu
-	killed     atomic.Bool // CloseAll or breakConn closes it; set under Block.mu, see failed
+// blockWaking is what others tell the goroutine of a blockConn. waker and killed are set under Block.mu.
+type blockWaking struct {
+	waker      *Waker      // of sess, if it asked for one
+	killed     atomic.Bool // CloseAll or breakConn closes it, see failed
 	blindFeeds uint8       // feeds in a row without a look at what has arrived, see readOrWake
 	atEnd      bool        // sess, which has a Waker, was told that no more bytes come
-	unopened   bool        // Open of sess has yet to be called, see switchTo
-
-	parking parking
-
-	into []byte // see ReadInto
-
-	apart  bool        // Start was called and Dispatch is set: other goroutines may call Resume, see Parked
-	shares *blockShare // set by the first Share, and never changed after that
 }
 
 // blockConns holds connections that have ended normally, to be used again: short-lived
@@ -208,79 +220,37 @@ func (e *Block) open(nc net.Conn, thrifty bool, epoch uint32, sess Session, apar
 	return c
 }
 
+// servePoint is how far serve has come.
+type servePoint uint8
+
+const (
+	inRun    servePoint = iota // run has not returned
+	isEnding                   // the connection ends: Closed has yet to return
+	hasLeft                    // c belongs to another goroutine, or to no one
+)
+
 // serve runs the connection until it ends, is parked or is lost to another goroutine.
 // After ErrParked another goroutine owns c, and after forget c may be another connection.
 // So nothing here may touch c after either.
 func (c *blockConn) serve() (last Session, err error) {
-	returned, left := false, false
-	turn := c.turn()
-	defer func() {
-		if left {
-			return
-		}
-		// runtime.Goexit, or a panic of a session: in Closed, if run has returned
-		sh := c.shares
-		if returned {
-			if sh == nil {
-				c.unwound()
-				return
-			}
-			if sh.alone(turn) {
-				sh.panicked = recover()
-			}
-			sh.last, sh.err = c.sess, ErrGoexit
-			sh.unwind()
-			return
-		}
-		if sh != nil && !sh.settle(turn) { // another goroutine has the connection
-			if r := recover(); r != nil {
-				sh.breakConn()
-				calmly(sh.sess, func() { panic(r) })
-				last, err = sh.leave()
-				return
-			}
-			sh.unwind()
-			if !c.apart && turn == 0 {
-				<-sh.over // as Serve would
-			}
-			return
-		}
-		if sh != nil {
-			if sh.alone(turn) {
-				sh.panicked = recover()
-			}
-			sh.last, sh.err = c.sess, ErrGoexit
-			defer sh.unwind()
-		} else {
-			defer c.unwound()
-		}
-		if !c.detached {
-			c.e.remove(c)
-			c.resets = c.next.Reset
-			c.calmly(c.shut)
-		}
-		if sh != nil && sh.alone(turn) {
-			c.calmly(func() { c.closed(ErrGoexit) })
-			return
-		}
-		c.closed(ErrGoexit)
-	}()
+	at, turn := inRun, c.turn()
+	defer c.broke(&at, turn, &last, &err)
 	hijacked, err := c.run(turn)
-	returned = true
+	at = isEnding
 	if err == errLost {
-		left = true
+		at = hasLeft
 		return c.shares.leave()
 	}
 	sess := c.sess
 	if err == ErrParked {
-		left = true
+		at = hasLeft
 		go c.waitParked()
 		return sess, err
 	}
 	if c.detached {
 		c.dropWork()
 		c.closed(nil)
-		if left = true; c.shares != nil {
+		if at = hasLeft; c.shares != nil {
 			return c.shares.end(sess, nil)
 		}
 		return sess, nil // no forget: other goroutines may still use c, to watch or to interrupt it
@@ -289,7 +259,7 @@ func (c *blockConn) serve() (last Session, err error) {
 	if hijacked && err == nil {
 		c.waker.end()
 		go sess.Hijacked(c.handOver())
-		if left = true; c.shares != nil {
+		if at = hasLeft; c.shares != nil {
 			return c.shares.end(sess, err)
 		}
 		return sess, err
@@ -297,11 +267,55 @@ func (c *blockConn) serve() (last Session, err error) {
 	c.dropWork()
 	c.calmly(c.shut)
 	c.closed(err) // which may end a Watch
-	if left = true; c.shares != nil {
+	if at = hasLeft; c.shares != nil {
 		return c.shares.end(sess, err)
 	}
 	c.forget()
 	return sess, err
+}
+
+// broke is deferred by serve. It ends the connection after runtime.Goexit, or a panic of a session: in
+// Closed, if run has returned. last and err are the results of serve.
+func (c *blockConn) broke(at *servePoint, turn uint64, last *Session, err *error) {
+	if *at == hasLeft {
+		return
+	}
+	sh := c.shares
+	switch {
+	case sh == nil:
+		defer c.unwound()
+	case *at == isEnding || sh.settle(turn):
+		if sh.alone(turn) {
+			sh.panicked = recover()
+		}
+		sh.last, sh.err = c.sess, ErrGoexit
+		defer sh.unwind()
+	default: // another goroutine has the connection
+		if r := recover(); r != nil {
+			sh.breakConn()
+			calmly(sh.sess, func() { panic(r) })
+			*last, *err = sh.leave()
+			return
+		}
+		sh.unwind()
+		if !c.apart && turn == 0 {
+			<-sh.over // as Serve would
+		}
+		return
+	}
+	if *at == isEnding {
+		return
+	}
+	if !c.detached {
+		c.e.remove(c)
+		c.resets = c.next.Reset
+		c.calmly(c.shut)
+	}
+	if sh != nil && sh.alone(turn) {
+		c.calmly(func() { c.closed(ErrGoexit) })
+		return
+	}
+	c.closed(ErrGoexit)
 }
 
 // unwound is called when a panic or runtime.Goexit has ended the goroutine of c, and c
@@ -357,7 +371,7 @@ func (c *blockConn) forget() {
 	if c.interrupted.Load() || c.bounds.cut.Load() || c.wasPaced || c.shares != nil {
 		return // other goroutines may still be in Interrupt, Fill, Feed or a write
 	}
-	*c = blockConn{onRead: c.onRead}
+	*c = blockConn{blockInput: blockInput{onRead: c.onRead}}
 	c.bounds.c = c
 	blockConns.Put(c)
 }

@@ -15,11 +15,11 @@ func TestPooledForgets(t *testing.T) {
 		Stubs:  []any{struct{ net.Conn }{}, struct{ Session }{}, struct{ syscall.RawConn }{}, struct{ pacer }{}, errors.New("canary")},
 		Memory: []string{"engine.Work.Out"},
 		Keep: map[string]string{
-			"engine.Work.in":          "memory: r and w say what of it was read and not consumed",
-			"engine.Work.Now":         "set by whoever reads, before the session sees it",
-			"engine.Work.State":       "the session's, which has emptied it: a context that was reset",
-			"engine.Work.number":      "it belongs to the workspace, not to its user",
-			"engine.blockConn.onRead": "made once, and knows nothing but its connection",
+			"engine.Work.in":           "memory: r and w say what of it was read and not consumed",
+			"engine.Work.Now":          "set by whoever reads, before the session sees it",
+			"engine.Work.State":        "the session's, which has emptied it: a context that was reset",
+			"engine.Work.number":       "it belongs to the workspace, not to its user",
+			"engine.blockInput.onRead": "made once, and knows nothing but its connection",
 
 			// Part of Work.sock, whose other fields writeRaw sets and clears.
 			"engine.socketWriter.onWrite": "made once, and knows nothing but its workspace",
