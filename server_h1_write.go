@@ -14,8 +14,7 @@ import (
 // answer runs the handler for the message in flight and writes the response. It returns
 // false if next must be done before the next message.
 func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
-	m := ss.m
-	ctx := &m.ctx
+	m, ctx := ss.m, &ss.m.ctx
 	m.work, ctx.reach = w, running
 	ctx.tick, ss.ran = w.Now, w.Now
 	if ss.l.fixed.lazyTime {

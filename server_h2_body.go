@@ -266,7 +266,7 @@ func (b *h2Body) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		case s.inErr != nil:
 			return 0, s.inErr
-		case s.owes100 && s.begun && b.n == 0:
+		case s.owes100 && s.progress != h2Unsent && b.n == 0:
 			return 0, door.ErrNotAsked
 		}
 		if s.reading > 0 {
@@ -347,7 +347,7 @@ func (b *h2Body) GiveTrailers(_ door.Seal, header any) {
 
 // ask sends the 100 if it is owed and no head was sent, under mu.
 func (s *h2Stream) ask() {
-	if s.owes100 && !s.begun {
+	if s.owes100 && s.progress == h2Unsent {
 		s.ss.out = s.ss.proto.AppendInterim(s.ss.out, s.st, StatusContinue, nil)
 	}
 	s.owes100 = false

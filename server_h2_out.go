@@ -55,7 +55,9 @@ func (s *h2Stream) sendRest() (over bool) {
 			if trailers {
 				ss.out = ss.proto.AppendTrailers(ss.out, s.st, &s.resp.Header.s.Trailers)
 			}
-			s.complete = !s.st.WasReset()
+			if !s.st.WasReset() {
+				s.progress = h2Complete
+			}
 			return true
 		}
 	}
@@ -212,7 +214,7 @@ func (s *h2Stream) sendStream(resp *Response) error {
 	} else {
 		ss.out, _ = ss.proto.AppendData(ss.out, s.st, nil, true) // appends nothing if the stream has ended
 	}
-	s.complete = s.sendErr == nil && !s.st.WasReset()
+	s.completed()
 	return nil
 }
 
@@ -221,7 +223,7 @@ func (s *h2Stream) sendStream(resp *Response) error {
 func (s *h2Stream) beginStream(resp *Response, end bool) {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
-	if !s.begun {
+	if s.progress == h2Unsent {
 		s.askFor(resp, !end && s.body.lent.Load())
 		s.sendHead(resp, end)
 	}

@@ -189,7 +189,7 @@ func (s *h2Stream) run(sharer *engine.Sharer) {
 func (s *h2Stream) isLost() bool {
 	s.ss.mu.Lock()
 	defer s.ss.mu.Unlock()
-	if s.sendErr == nil || s.begun {
+	if s.sendErr == nil || s.progress != h2Unsent {
 		return false
 	}
 	s.step = h2Finish

@@ -137,7 +137,14 @@ func (s *h2Stream) sendHead(resp *Response, end bool) {
 	ss := s.ss
 	by := head.Sender{Server: ss.l.fixed.name, Date: clock.Date(), ZeroLength: true}
 	ss.out = ss.proto.AppendHead(ss.out, s.st, &resp.Header.s, by, end)
-	s.begun, s.accepted = true, resp.StatusCode()/100 == 2
+	s.progress, s.accepted = h2Begun, resp.StatusCode()/100 == 2
+}
+
+// completed notes that the whole response was sent, unless the stream has broken, under mu.
+func (s *h2Stream) completed() {
+	if s.sendErr == nil && !s.st.WasReset() {
+		s.progress = h2Complete
+	}
 }
 
 // boundWrite sets when the next write must be done, under mu. As for HTTP/1.1,
@@ -185,10 +192,10 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	ss.touch(body)
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if !s.begun {
+	if s.progress == h2Unsent {
 		end := len(body) == 0 && !trailers
 		if s.sendHead(resp, end); end {
-			s.complete = s.sendErr == nil && !s.st.WasReset()
+			s.completed()
 			return true
 		}
 	}

@@ -24,12 +24,23 @@ const (
 // h2Stream is one request on an HTTP/2 connection, and its response. It is the exchange of
 // its context.
 //
-// While runs is set, one goroutine, the runner, owns the fields before st, and step.
-// Otherwise the goroutine that holds h2Session.mu owns them. That lock guards the fields
-// from st on; goroutines of the handler use these too.
+// While runs is set, one goroutine, the runner, owns h2Serving, and step. Otherwise the
+// goroutine that holds h2Session.mu owns them. That lock guards the other parts;
+// goroutines of the handler use these too. ss, ctx and came stay as they are.
 type h2Stream struct {
-	ss      *h2Session
-	ctx     *RequestCtx
+	ss   *h2Session
+	ctx  *RequestCtx
+	came clock.Tick // when the head came
+
+	h2Serving
+	h2Place
+	h2StreamIn
+	h2StreamOut
+}
+
+// h2Serving is what the runner of a stream knows. If refusal is set or answered is, the handler
+// doesn't run.
+type h2Serving struct {
 	refusal error        // why the handler isn't called
 	lender  *serverGuard // that guards the request, or nil
 	outcome
@@ -41,20 +52,26 @@ type h2Stream struct {
 	left     bool // other goroutines may still use the context
 	shared   bool // a body stream or its writer may still refer to outBody, or a timer to the stream
 	outBody  h2Out
-	came     clock.Tick // when the head came
+}
 
+// h2Place is where a stream is in its session, under h2Session.mu. A stream that is queued doesn't
+// run.
+type h2Place struct {
 	st           *h2.Stream // nil when the stream is over
 	limits       requestLimits
 	step         h2Step
-	queued, runs bool      // it is in the list of streams that are ready; see above
+	queued, runs bool      // it is in the list of streams that are ready; see h2Stream
 	collects     bool      // its body waits in memory for the rest of it, or for the handler
 	next         *h2Stream // in that list
 	done         door.Done // is told when the client has gone
 	tunnel       *h2Tunnel // the connection that the stream has become, or nil
+	timed        bool      // counted in ss.waiting
+}
 
-	// The request's body. in holds what has arrived and was not read. What arrives while
-	// a goroutine waits in Read goes to into, that goroutine's buffer: got counts these
-	// bytes.
+// h2StreamIn is the body of the request, under h2Session.mu. in holds what has arrived and was not
+// read. What arrives while a goroutine waits in Read goes to into, that goroutine's buffer: got counts
+// these bytes.
+type h2StreamIn struct {
 	body     h2Body
 	in       bodyQueue
 	into     []byte
@@ -67,11 +84,12 @@ type h2Stream struct {
 	readers  sync.Cond
 	trailers msg.Fields
 	owes100  bool // the client waits for a 100 before it sends the body
+}
 
-	// The response.
-	begun    bool       // the final head was sent
-	accepted bool       // it had a 2xx status
-	complete bool       // so was everything else
+// h2StreamOut is the response, under h2Session.mu. rest is of the body of resp.
+type h2StreamOut struct {
+	progress h2Progress
+	accepted bool       // a head with a 2xx status was sent
 	unsent   int32      // the memory that waits in step h2Send, see keepUnsent
 	sent     int64      // bytes of the body that were sent
 	resp     *Response  // the response whose body is in rest
@@ -82,8 +100,16 @@ type h2Stream struct {
 	senders  sync.Cond
 	awaits   *sync.Cond  // the condition for which a sending goroutine waits, or nil
 	late     *time.Timer // ends that wait, see waitToSend; nil if it was never set
-	timed    bool        // counted in ss.waiting
 }
+
+// h2Progress is what was sent of a response.
+type h2Progress uint8
+
+const (
+	h2Unsent   h2Progress = iota // nothing but informational responses
+	h2Begun                      // the final head
+	h2Complete                   // all of it
+)
 
 // reach sets what the context may use.
 func (s *h2Stream) reach(r reach) {
@@ -291,7 +317,7 @@ func (s *h2Stream) close() (unsent error, handed bool) {
 	if s.inErr == nil || s.inErr == errH2End && s.unread() {
 		s.inErr = errStreamClosed
 	}
-	if !s.complete {
+	if s.progress != h2Complete {
 		if unsent = s.sendErr; unsent == nil {
 			unsent = errNotSent
 		}

@@ -81,7 +81,7 @@ func (s *h2Stream) openTunnel(resp *Response, serves bool) (net.Conn, error) {
 	if s.sendErr != nil {
 		return nil, s.sendErr
 	}
-	if !s.begun {
+	if s.progress == h2Unsent {
 		s.sendTunnelHead(resp)
 	}
 	t := &h2Tunnel{s: s}
@@ -91,7 +91,7 @@ func (s *h2Stream) openTunnel(resp *Response, serves bool) (net.Conn, error) {
 		ss.apart++
 	}
 	s.limits, s.readBy, s.writeDue, s.stalled = requestLimits{}, 0, 0, 0
-	s.complete = true
+	s.progress = h2Complete
 	s.time()
 	ss.wake()
 	return streamconn.New(t, ss.nc), nil
