@@ -266,6 +266,7 @@ func (ctx *RequestCtx) giveUp(e door.Ending) fate {
 	d := ctx.done.Load()
 	switch {
 	case ctx.timedOut.Load() != nil:
+		ctx.wrest() // it may have timed out after wrestLate
 		ctx.leaveLate()
 		return ctxLeft
 	case d != nil && d.detached.Load():

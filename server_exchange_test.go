@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestTimeoutWhileWriting(t *testing.T) {
 	for _, expect := range []string{"", "Expect: 100-continue\r\n"} {
 		h := RequestHandler(func(ctx *RequestCtx) {
 			body := ctx.RequestBodyStream()
-			out := &ctx.x.(*h1Session).m.stream.out
+			out := ctx.UserValue("out").(*sync.Mutex)
 			go func() {
 				for out.TryLock() { // the Flush has not begun yet
 					out.Unlock()
@@ -37,7 +38,11 @@ func TestTimeoutWhileWriting(t *testing.T) {
 		peers.OnEngines(t, func(t *testing.T, e Engine) {
 			peers.WithMoreTime(t, 200*time.Millisecond, func(limit time.Duration) error {
 				s := &Server{Engine: e, StreamRequestBody: true, ReadStallTimeout: -1, WriteStallTimeout: -1}
-				ts := startServer(t, s, TimeoutHandler(h, limit, "late"))
+				timed := TimeoutHandler(h, limit, "late")
+				ts := startServer(t, s, func(ctx *RequestCtx) {
+					ctx.SetUserValue("out", &ctx.x.(*h1Session).m.stream.out)
+					timed(ctx)
+				})
 				c := ts.Dial()
 				c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n" + expect + "\r\n")
 				status, err := c.Br.Peek(len("HTTP/1.1 200"))
