@@ -77,8 +77,7 @@ func TestCertificateRenewed(t *testing.T) {
 					return err.Error()
 				}
 				defer c.Close()
-				der := string(c.ConnectionState().PeerCertificates[0].Raw)
-				return map[string]string{oldDER: "old", newDER: "new"}[der]
+				return map[string]string{oldDER: "old", newDER: "new"}[string(c.ConnectionState().PeerCertificates[0].Raw)]
 			}
 		},
 	})
