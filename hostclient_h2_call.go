@@ -366,12 +366,7 @@ func (s *h2Call) giveUp(cause error) bool {
 		s.fail(cause)
 		hc.maybeEnd()
 	}
-	mine := hc.claim()
-	hc.wakeAll()
-	hc.unlock()
-	if mine {
-		hc.flush(h2Tries)
-	}
+	hc.unlockToFlush()
 	return open
 }
 

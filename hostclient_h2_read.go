@@ -239,12 +239,7 @@ func (r *h2Reader) endWhole() {
 		s.complete()
 		hc.maybeEnd()
 	}
-	mine := hc.claim()
-	hc.wakeAll()
-	hc.unlock()
-	if mine {
-		hc.flush(h2Tries)
-	}
+	hc.unlockToFlush()
 }
 
 // CloseWithError is Close.

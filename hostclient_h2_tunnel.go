@@ -44,12 +44,7 @@ func (t *h2ClientTunnel) Lock() { t.s.hc.mu.Lock() }
 func (t *h2ClientTunnel) Unlock() {
 	hc := t.s.hc
 	hc.maybeEnd()
-	hc.wakeAll()
-	mine := hc.claim()
-	hc.unlock()
-	if mine {
-		hc.flush(h2Tries)
-	}
+	hc.unlockToFlush()
 }
 
 // Receive implements streamconn.Stream.

@@ -25,6 +25,17 @@ func (hc *sharedConn) flushPatiently() { hc.flush(h2Stays) }
 // flushApart is flush on a goroutine of its own.
 func (hc *sharedConn) flushApart() { go hc.writeFn() }
 
+// unlockToFlush releases mu after something has ended, wakes the calls that it concerns, and writes what
+// there is to write, without waiting for the server.
+func (hc *sharedConn) unlockToFlush() {
+	mine := hc.claim()
+	hc.wakeAll()
+	hc.unlock()
+	if mine {
+		hc.flush(h2Tries)
+	}
+}
+
 // h2Patience says how a goroutine writes.
 type h2Patience uint8
 
