@@ -302,6 +302,9 @@ func TestLentBodyHijackNow(t *testing.T) {
 // Revoke ends a Read that writes to a client that doesn't read, also if the server has no limit for
 // writes.
 func TestLentBodyRevokeStalled(t *testing.T) {
+	client, end := net.Pipe()
+	defer client.Close()
+	server := &beginsConn{Conn: end, began: make(chan struct{})}
 	s := &Server{StreamRequestBody: true, WriteStallTimeout: -1, Logger: peers.DiscardLog{}, Handler: func(ctx *RequestCtx) {
 		body := ctx.RequestBodyStream().(door.Lent)
 		read := make(chan error, 1)
@@ -309,20 +312,30 @@ func TestLentBodyRevokeStalled(t *testing.T) {
 			_, err := body.Read(make([]byte, 10)) // writes a 100
 			read <- err
 		}()
-		await.Until(t, "the write", ctx.x.(*h1Session).m.stream.writes.Load)
+		<-server.began
 		peers.Within(t, "Revoke", func() { body.Revoke(door.Seal{}) })
 		if err := <-read; err == nil || err == io.EOF {
 			t.Errorf("the Read got %v", err)
 		}
 	}}
-	client, server := net.Pipe()
-	defer client.Close()
 	served := make(chan error)
 	go func() { served <- s.ServeConn(server) }()
 	if _, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	peers.Within(t, "the end of the connection", func() { <-served })
+}
+
+// beginsConn tells when the first Write to it has begun.
+type beginsConn struct {
+	net.Conn
+	began chan struct{}
+	once  sync.Once
+}
+
+func (c *beginsConn) Write(b []byte) (int, error) {
+	c.once.Do(func() { close(c.began) })
+	return c.Conn.Write(b)
 }
 
 // keepsWriter is a stream that keeps the writer that its WriteTo gets.
