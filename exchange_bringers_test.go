@@ -376,7 +376,7 @@ var leftOut = []struct {
 	{[]string{"net/http", "recorder", "toy"}, nil, []string{"long target"}, "there is no limit of a gale.Server for heads"},
 	{[]string{"recorder"}, nil, []string{"Goexit", "panic", "panic after TimeoutError", "abort after TimeoutError", "panic in TimeoutHandler", "panic after flush", "abort", "hook panics", "hook aborts", "stream panics", "writer panics"}, "Record panics, too"},
 	{[]string{"recorder"}, func(row *parityRow) bool { return row.s.StreamRequestBody || len(row.trailers) > 0 || row.unsized }, nil, "the body of its request is in memory, without trailers"},
-	{[]string{"recorder"}, func(row *parityRow) bool { return slices.Contains(row.fields, "Expect") }, nil, "nobody waits for a 100"},
+	{[]string{"recorder"}, func(row *parityRow) bool { return slices.Contains(row.fields, "Expect") }, nil, "no client waits for a 100"},
 	{[]string{"net/http h2"}, nil, []string{"get", "fields", "delete", "post empty"}, "net/http gives every request of HTTP/2 a body"},
 	{[]string{"toy"}, nil, []string{"flush with a length", "flush short of the length", "stream too short", "stream too long"}, "its head promises no length"},
 	{[]string{"no exchange"}, func(*parityRow) bool { return true }, nil, "nothing is sent"},

@@ -149,7 +149,7 @@ func TestWires(t *testing.T) {
 			check("when the place was yielded", w, 1, false)
 			ended(w)
 			c.returnRoom(got)
-			check("when nobody uses the place", w, 0, false)
+			check("when no call uses the place", w, 0, false)
 
 			c.h2.proto.Store(uint32(protoNew))
 			w = begin()

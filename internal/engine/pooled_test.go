@@ -16,7 +16,7 @@ func TestPooledForgets(t *testing.T) {
 		Memory: []string{"engine.Work.Out"},
 		Keep: map[string]string{
 			"engine.Work.in":           "memory: r and w say what of it was read and not consumed",
-			"engine.Work.Now":          "set by whoever reads, before the session sees it",
+			"engine.Work.Now":          "set by the one that reads, before the session sees it",
 			"engine.Work.State":        "the session's, which has emptied it: a context that was reset",
 			"engine.Work.number":       "it belongs to the workspace, not to its user",
 			"engine.blockInput.onRead": "made once, and knows nothing but its connection",
