@@ -2,7 +2,6 @@ package gale
 
 import (
 	"bufio"
-	"cmp"
 	"slices"
 
 	"github.com/galehttp/gale/internal/clientconn"
@@ -278,5 +277,9 @@ func (c *HostClient) setUserAgent(h *RequestHeader) {
 	if c.NoDefaultUserAgentHeader || h.s.Has(msg.UserAgent) || h.s.NoSpecial || h.s.NoDefaultAgent {
 		return
 	}
-	h.SetUserAgent(cmp.Or(c.Name, defaultUserAgent))
+	name := c.Name
+	if name == "" {
+		name = defaultUserAgent
+	}
+	h.SetUserAgent(name)
 }

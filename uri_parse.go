@@ -192,7 +192,7 @@ func (u *URI) splitAuthority(at int, received bool) (authority, rest int, err er
 		from = n + 3
 	}
 	end := from
-	for end < len(b) && b[end] != '/' && b[end] != '?' && b[end] != '#' {
+	for end < len(b) && pathClass[b[end]]&(targetSlash|targetEnd) == 0 {
 		end++
 	}
 	return at + from, at + end, nil
@@ -244,19 +244,18 @@ var pathClass, queryClass = func() (path, query [256]uint8) {
 // normal form already, so that Path and RequestURI don't have to make them.
 func (u *URI) setTarget(at int) bool {
 	b := u.buf[at:]
-	i, seen := 0, uint8(0)
-	for i < len(b) {
-		class := pathClass[b[i]]
+	i, seen := len(b), uint8(0)
+	for j, c := range b {
+		class := pathClass[c]
 		if class == 0 {
-			i++
 			continue
 		}
 		if class&(targetEnd|targetControl) != 0 {
+			i = j
 			break
 		}
 		seen |= class
-		i++
-		if class == targetSlash && i < len(b) && (b[i] == '/' || b[i] == '.') {
+		if next := j + 1; class == targetSlash && next < len(b) && (b[next] == '/' || b[next] == '.') {
 			seen |= targetChange
 		}
 	}
@@ -265,20 +264,18 @@ func (u *URI) setTarget(at int) bool {
 	u.pathDone = i > 0 && b[0] == '/' && seen&targetChange == 0
 	u.pathPlain = u.pathDone && seen&targetEscape == 0
 	if i < len(b) && b[i] == '?' {
-		i++
-		from := i
-		seen = 0
-		for i < len(b) {
-			class := queryClass[b[i]]
+		from := i + 1
+		i, seen = len(b), 0
+		for j, c := range b[from:] {
+			class := queryClass[c]
 			if class == 0 {
-				i++
 				continue
 			}
 			if class != targetEscape {
+				i = from + j
 				break
 			}
 			seen |= class
-			i++
 		}
 		u.query = uriPart{uint32(at + from), uint32(at + i)}
 		u.queryPlain = seen == 0
