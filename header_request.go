@@ -62,7 +62,7 @@ func (h *RequestHeader) Reset() {
 
 func (h *RequestHeader) reset() {
 	h.s.Reset()
-	h.s.Spelling, h.s.NoSpecial, h.s.NoDefaultType, h.s.NoDefaultAgent = msg.Normalized, false, false, false
+	h.s.RequestSettings = head.RequestSettings{}
 	h.hideContents, h.formsAsMIME = false, false
 }
 

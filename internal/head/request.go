@@ -31,7 +31,15 @@ type Request struct {
 
 	Trailers Trailers // the trailer section
 
-	// Spelling is the spelling of names when they are written.
+	RequestSettings
+
+	// LengthSet says that a length of 0 was set and isn't just the zero value.
+	LengthSet bool
+}
+
+// RequestSettings say how a request's head is written. Reset keeps them.
+type RequestSettings struct {
+	// Spelling is the spelling of names.
 	Spelling msg.Spelling
 	// NoSpecial says that fields are written in the order in which they were set, and
 	// that no others are added, except those that the body needs.
@@ -40,14 +48,12 @@ type Request struct {
 	NoDefaultType bool
 	// NoDefaultAgent says that there is no default for User-Agent.
 	NoDefaultAgent bool
-	// LengthSet says that a length of 0 was set and isn't just the zero value.
-	LengthSet bool
 }
 
 // DefaultRequestType is the Content-Type of a request with a body that has none.
 const DefaultRequestType = "application/octet-stream"
 
-// Reset makes r empty. Settings (Spelling and those that begin with No) and memory stay.
+// Reset makes r empty. Settings and memory stay.
 func (r *Request) Reset() {
 	r.Verify()
 	r.RequestHead.Reset()
@@ -66,8 +72,7 @@ func (r *Request) CopyTo(dst *Request) {
 	r.Trailers.CopyTo(&dst.Trailers)
 	r.Cookies.CopyTo(&dst.Cookies)
 	dst.CookieState = r.CookieState
-	dst.Spelling, dst.NoSpecial = r.Spelling, r.NoSpecial
-	dst.NoDefaultType, dst.NoDefaultAgent, dst.LengthSet = r.NoDefaultType, r.NoDefaultAgent, r.LengthSet
+	dst.RequestSettings, dst.LengthSet = r.RequestSettings, r.LengthSet
 }
 
 // HasLength reports whether a length of 0 was set or received. A length is written
