@@ -30,7 +30,8 @@ func (c *HostClient) roundTrip(k *call, req *Request, resp *Response) (retry boo
 		from = clock.Ticks()
 	}
 	k.quick = c.isQuick(req)
-	rules := c.readRules(req, resp)
+	var rules readRules
+	rules.set(c, req, resp)
 	var out h2Outgoing
 	if err := c.chooseProto(k, req, &rules, &out); err != nil {
 		return false, resp.failed(err)
@@ -165,14 +166,13 @@ type readRules struct {
 	interim int // 1xx responses so far
 }
 
-func (c *HostClient) readRules(req *Request, resp *Response) readRules {
-	r := readRules{
-		limit:  c.MaxResponseBodySize,
-		head:   req.Header.IsHead(),
-		tunnel: req.Header.IsConnect(),
-		skip:   resp.SkipBody && !resp.wasHead,
-		stream: (resp.StreamBody || c.StreamResponseBody) && !req.whole,
-	}
+// set sets rules that are empty, and resets resp.
+func (r *readRules) set(c *HostClient, req *Request, resp *Response) {
+	r.limit = c.MaxResponseBodySize
+	r.head = req.Header.IsHead()
+	r.tunnel = req.Header.IsConnect()
+	r.skip = resp.SkipBody && !resp.wasHead
+	r.stream = (resp.StreamBody || c.StreamResponseBody) && !req.whole
 	r.lim = c.responseLimits()
 	r.lim.Tunnel = r.tunnel
 	switch {
@@ -187,7 +187,6 @@ func (c *HostClient) readRules(req *Request, resp *Response) readRules {
 		resp.Header.DisableNormalizing()
 	}
 	resp.Header.hideContents = c.SecureErrorLogMessage
-	return r
 }
 
 // responseLimits returns the limits of the heads and the trailer sections of responses.
