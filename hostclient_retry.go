@@ -15,8 +15,9 @@ type transport struct{}
 
 // RoundTrip implements [RoundTripper].
 func (transport) RoundTrip(hc *HostClient, req *Request, resp *Response) (retry bool, err error) {
-	if req.call != nil {
-		return hc.roundTrip(req.call, req, resp)
+	if k := req.call; k != nil {
+		k.closeOpened()
+		return hc.roundTrip(k, req, resp)
 	}
 	k := newCall(context.Background(), req.timeout)
 	return hc.roundTrip(&k, req, resp)
@@ -62,7 +63,7 @@ func (c *HostClient) doOpen(k *call, req *Request, resp *Response) (err error) {
 	return err
 }
 
-// closeOpened closes what the call has opened.
+// closeOpened closes what the call has opened. A request that a RoundTripper sends again opens another.
 func (k *call) closeOpened() {
 	if k.upgraded != nil {
 		k.upgraded.Close()
@@ -130,6 +131,7 @@ func (c *HostClient) attempt(k *call, req *Request, resp *Response) (retry bool,
 	}
 	c.pending.Add(1)
 	defer c.pending.Add(-1)
+	k.closeOpened()
 	own := *k // the call itself stays where it is, which is not on the heap
 	req.call = &own
 	defer func() { req.call, *k = nil, own }()

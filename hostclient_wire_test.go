@@ -174,9 +174,19 @@ func (l losingTransport) RoundTrip(hc *HostClient, req *Request, resp *Response)
 	return false, l.err
 }
 
+// insistentTransport is a RoundTripper that sends each request twice.
+type insistentTransport struct{}
+
+func (insistentTransport) RoundTrip(hc *HostClient, req *Request, resp *Response) (retry bool, err error) {
+	if retry, err := DefaultTransport.RoundTrip(hc, req, resp); err != nil {
+		return retry, err
+	}
+	return DefaultTransport.RoundTrip(hc, req, resp)
+}
+
 // TestOpenedAndLost proves that a stream of OpenStream, and a connection that the client gives away
 // after a 101, are closed if the caller doesn't get them, because a function of the program has
-// panicked, ended the goroutine or failed.
+// panicked, ended the goroutine or failed, or because the request was sent again.
 func TestOpenedAndLost(t *testing.T) {
 	h1 := peers.StartScript(t, func(p *peers.ScriptConn, _ int) {
 		p.Request()
@@ -185,8 +195,9 @@ func TestOpenedAndLost(t *testing.T) {
 	})
 	h2 := peers.NewH2Script(t, func(p *peers.H2Actor) {
 		p.Greet(uint32(http2.SettingEnableConnectProtocol), 1)
-		p.Send(p.Ok(p.Asked().ID))
-		p.Hold()
+		for r := p.Asked(); r != nil; r = p.Asked() {
+			p.Send(p.Ok(r.ID))
+		}
 	})
 	t.Cleanup(h2.Stop)
 	kinds := map[string]func() (*HostClient, func(req *Request) error){
@@ -196,7 +207,10 @@ func TestOpenedAndLost(t *testing.T) {
 				req.SetRequestURI(h1.URL())
 				req.Header.Set("Connection", "Upgrade")
 				req.Header.Set("Upgrade", "x")
-				_, err := door.Upgrade(context.Background(), c, req, &Response{})
+				up, err := door.Upgrade(context.Background(), c, req, &Response{})
+				if err == nil {
+					up.Close()
+				}
 				return err
 			}
 		},
@@ -204,7 +218,11 @@ func TestOpenedAndLost(t *testing.T) {
 			c := scriptClient(h2)
 			return c, func(req *Request) error {
 				connectRequest("/").CopyTo(req)
-				_, err := c.OpenStream(context.Background(), req, nil)
+				stream, err := c.OpenStream(context.Background(), req, nil)
+				if err == nil {
+					_ = stream.(interface{ SetLinger(int) error }).SetLinger(0)
+					_ = stream.Close()
+				}
 				return err
 			}
 		},
@@ -217,8 +235,9 @@ func TestOpenedAndLost(t *testing.T) {
 		"Trace.Done ends the goroutine": func(c *HostClient) {
 			c.Trace = &ClientTrace{Done: func(*Request, *Response, int, error) { runtime.Goexit() }}
 		},
-		"a RoundTripper panics": func(c *HostClient) { c.Transport = losingTransport{} },
-		"a RoundTripper fails":  func(c *HostClient) { c.Transport = losingTransport{errLost} },
+		"a RoundTripper panics":  func(c *HostClient) { c.Transport = losingTransport{} },
+		"a RoundTripper fails":   func(c *HostClient) { c.Transport = losingTransport{errLost} },
+		"a RoundTripper insists": func(c *HostClient) { c.Transport = insistentTransport{} },
 	}
 	for kind, makes := range kinds {
 		for way, loses := range ways {
