@@ -51,6 +51,7 @@ type h2Call struct {
 	from     uint64          // of all bytes that the connection sends, the first one of the request
 
 	sentAt      clock.Tick
+	wholeAt     clock.Tick
 	interims    []*ResponseHeader
 	trailers    msg.Fields    // of the response
 	trailersOut head.Trailers // of the request, once req is gone
@@ -71,7 +72,12 @@ const (
 	h2Continue                    // a 100 has come
 	h2Interim                     // interims isn't empty
 	h2MoreIn                      // reader has something to read, or its end
+	h2Whole                       // only the end of the stream is missing, since wholeAt
 )
+
+// h2EndDelay is how long the server may take to end a stream after the last byte of the response, for
+// example to send trailer fields. Many servers end it in a frame of its own.
+const h2EndDelay = time.Second
 
 var h2Calls = pool.Pool{New: func() any {
 	s := &h2Call{wake: make(chan struct{}, 1)}
@@ -103,7 +109,7 @@ func (s *h2Call) reset() {
 	}
 	s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil
 	s.bits.Store(0)
-	s.began, s.continueDue, s.sentAt = 0, 0, 0
+	s.began, s.continueDue, s.sentAt, s.wholeAt = 0, 0, 0, 0
 	s.sender, s.reader, s.tunnel, s.opens, s.refuse = nil, nil, nil, false, false
 	s.wants, s.limit, s.from = 0, 0, 0
 	s.trails, s.timed, s.skip, s.tells, s.got, s.answered = false, false, false, false, false, false
@@ -179,6 +185,7 @@ func (s *h2Call) head(end bool) {
 		hc.proto.Collect(s.st)
 	}
 	s.set(h2HeadCame)
+	s.noteWhole()
 }
 
 // interim handles an informational response, which is in h, under mu.
@@ -232,6 +239,7 @@ func (s *h2Call) data(b []byte, end bool) {
 		return
 	}
 	s.hc.proto.Collect(s.st)
+	s.noteWhole()
 }
 
 // trailerSection handles the trailer section, which ends the body, under mu.
@@ -262,7 +270,7 @@ func (s *h2Call) resetBy(ev *h2.Event) {
 		s.finish()
 		return
 	}
-	if s.reader != nil && s.reader.isWhole() && ev.Code == h2.NoError && !ev.Local {
+	if s.bits.Load()&h2Whole != 0 && ev.Code == h2.NoError && !ev.Local {
 		s.complete()
 		return
 	}
@@ -354,7 +362,31 @@ func (s *h2Call) allSent() {
 	s.set(h2AllSent)
 	if r := s.reader; r != nil && r.err != nil { // the response had ended before
 		s.finish()
+		return
 	}
+	s.noteWhole()
+}
+
+// noteWhole records when only the end of the stream is missing: all bytes of the response have come,
+// and all of the request is in the output. It is called under mu, after each step on the way there.
+func (s *h2Call) noteWhole() {
+	const both = h2HeadCame | h2AllSent
+	if bits := s.bits.Load(); bits&(both|h2Whole) == both && s.hc.proto.IsWhole(s.st) {
+		s.wholeAt = clock.Ticks()
+		s.set(h2Whole)
+	}
+}
+
+// endWhole ends an exchange of which only the end of the stream is missing, without an error.
+func (s *h2Call) endWhole() {
+	hc := s.hc
+	hc.mu.Lock()
+	if s.st != nil {
+		hc.proto.ResetStream(s.st, h2.NoError)
+		s.complete()
+		hc.maybeEnd()
+	}
+	hc.unlockToFlush()
 }
 
 // giveUp ends the exchange because of cause. It returns false if it was over already.
@@ -375,6 +407,11 @@ func (s *h2Call) due(k *call, bits uint32) clock.Tick {
 	c := s.hc.c
 	due := k.deadline
 	switch {
+	case bits&h2Whole != 0:
+		due = clock.Earlier(due, s.wholeAt.Add(h2EndDelay))
+		if c.ReadTimeout > 0 {
+			due = clock.Earlier(due, s.sentAt.Add(c.ReadTimeout))
+		}
 	case s.continueDue != 0:
 		due = clock.Earlier(due, s.continueDue)
 	case bits&h2AllSent == 0:
@@ -393,7 +430,7 @@ func (s *h2Call) due(k *call, bits uint32) clock.Tick {
 }
 
 // await waits until something of want has happened, and returns what has. Its error is
-// ErrTimeout or that of the context.
+// ErrTimeout or that of the context. A response that is whole has ended by then.
 func (s *h2Call) await(k *call, want uint32) (bits uint32, err error) {
 	for bits = s.bits.Load(); bits&want == 0; bits = s.bits.Load() {
 		if k.ctx != nil || s.due(k, bits) != 0 {
@@ -429,6 +466,9 @@ func (s *h2Call) awaitUntil(k *call, want uint32) (bits uint32, err error) {
 		if due := s.due(k, bits); due != 0 {
 			left := time.Duration(due - clock.Ticks())
 			switch {
+			case left <= 0 && bits&h2Whole != 0: // late or not, the response is here
+				s.endWhole()
+				continue
 			case left <= 0:
 				return bits, ErrTimeout
 			case timer == nil:

@@ -172,7 +172,7 @@ func (s *h2Call) listen(k *call, resp *Response, rules *readRules, out *h2Outgoi
 	c := s.hc.c
 	s.limit, s.skip, s.tells, s.refuse = rules.limit, rules.skip, k.ctx != nil, rules.refuse
 	s.timed = c.ReadTimeout > 0 || c.ResponseHeaderTimeout > 0
-	s.wants = h2Done
+	s.wants = h2Done | h2Whole
 	if s.timed && (len(out.body) > 0 || out.streams()) {
 		s.wants |= h2AllSent
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"time"
-
-	"github.com/galehttp/gale/internal/h2"
 )
 
 // h2Reader is the body of a streamed response. What has arrived waits in a queue, which the
@@ -22,8 +20,6 @@ type h2Reader struct {
 	into   []byte          // where a waiting Read wants its bytes
 	got    int             // how many it has
 	length int64           // by the head, or msg.LenChunked
-	came   int64           // how many bytes of the body have come
-	ending bool            // endWhole comes
 	err    error           // how the body ended; io.EOF for its proper end
 	closed bool            // Close was called
 	sink   *ResponseHeader // where the trailer fields go, nil once they are there
@@ -39,7 +35,6 @@ func (r *h2Reader) take(b []byte, end bool) {
 		return
 	}
 	if len(b) > 0 {
-		r.came += int64(len(b))
 		n := copy(r.into, b)
 		r.into = r.into[n:]
 		r.got += n
@@ -56,6 +51,7 @@ func (r *h2Reader) take(b []byte, end bool) {
 		}
 	}
 	s.set(h2MoreIn)
+	s.noteWhole()
 }
 
 // Read reads from the body. If the body is cut off, the error is io.ErrUnexpectedEOF, a
@@ -79,9 +75,6 @@ func (r *h2Reader) Read(p []byte) (int, error) {
 			return n, nil
 		case r.err != nil:
 			return 0, r.ended()
-		}
-		if r.isWhole() {
-			r.endSoon()
 		}
 		if n := r.await(p); n > 0 && !r.closed {
 			r.consumed(n)
@@ -189,14 +182,15 @@ func (r *h2Reader) Close() error {
 	s := r.s
 	hc := s.hc
 	hc.mu.Lock()
+	again := r.closed
 	r.closed = true
 	r.into, r.sink = nil, nil
 	stop := r.unwatch
 	r.unwatch = nil
 	r.in.drop()
-	whole := r.isWhole()
-	if whole {
-		r.endSoon()
+	whole := s.bits.Load()&h2Whole != 0
+	if whole && s.st != nil && !again {
+		time.AfterFunc(h2EndDelay, s.endWhole) // no goroutine waits for it
 	}
 	hc.mu.Unlock()
 	if stop != nil {
@@ -207,39 +201,6 @@ func (r *h2Reader) Close() error {
 	}
 	s.interruptSender()
 	return nil
-}
-
-// h2EndDelay is how long the server may take to end a stream after the last byte of a body whose
-// length it has declared, for example to send trailer fields. Many servers end it in a frame of its own.
-const h2EndDelay = time.Second
-
-// isWhole reports whether only the end of the stream is missing, under mu: all bytes that the head
-// has promised have come, and the request was sent.
-func (r *h2Reader) isWhole() bool {
-	s := r.s
-	const both = h2HeadCame | h2AllSent
-	return r.length >= 0 && r.came == r.length && r.err == nil && s.st != nil && s.bits.Load()&both == both && !s.opens
-}
-
-// endSoon makes the body end after h2EndDelay if the server doesn't end it before, under mu.
-func (r *h2Reader) endSoon() {
-	if !r.ending {
-		r.ending = true
-		time.AfterFunc(h2EndDelay, r.endWhole)
-	}
-}
-
-// endWhole ends a body of which all bytes have come.
-func (r *h2Reader) endWhole() {
-	s := r.s
-	hc := s.hc
-	hc.mu.Lock()
-	if s.st != nil {
-		hc.proto.ResetStream(s.st, h2.NoError)
-		s.complete()
-		hc.maybeEnd()
-	}
-	hc.unlockToFlush()
 }
 
 // CloseWithError is Close.

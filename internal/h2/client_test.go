@@ -447,6 +447,34 @@ func TestClientConsumed(t *testing.T) {
 	p.want("", "reset 1 FLOW_CONTROL_ERROR local", "> RST_STREAM 1 FLOW_CONTROL_ERROR")
 }
 
+// A response is whole when its last byte has come, also if the stream goes on. A frame of which only
+// a part has come doesn't count, although its length says that it is the last one.
+func TestIsWhole(t *testing.T) {
+	data := frame(frameData, 0, 1, "abc")
+	for _, x := range []struct {
+		name, method, in string
+		want             bool
+	}{
+		{"nothing", "GET", "", false},
+		{"an informational response", "GET", headers(1, 0, ":status: 100"), false},
+		{"a head", "GET", headers(1, 0, ":status: 200", "content-length: 3"), false},
+		{"a part of the last frame", "GET", headers(1, 0, ":status: 200", "content-length: 3") + data[:len(data)-1], false},
+		{"all bytes", "GET", headers(1, 0, ":status: 200", "content-length: 3") + data, true},
+		{"an empty frame after them", "GET", headers(1, 0, ":status: 200", "content-length: 3") + data + frame(frameData, 0, 1, ""), true},
+		{"no length", "GET", headers(1, 0, ":status: 200") + data, false},
+		{"a length of 0", "GET", headers(1, 0, ":status: 200", "content-length: 0"), true},
+		{"HEAD", "HEAD", headers(1, 0, ":status: 200", "content-length: 3"), true},
+		{"304", "GET", headers(1, 0, ":status: 304"), true},
+	} {
+		p := newClient(t, Config{}).greeted()
+		st := p.request(x.method, true)
+		p.send(x.in)
+		if got := p.c.IsWhole(st); got != x.want {
+			t.Errorf("%s: %v", x.name, got)
+		}
+	}
+}
+
 // decodeFields returns the fields of a request, as our own server decodes them.
 func decodeFields(t *testing.T, server *peer, frames []byte) string {
 	t.Helper()

@@ -69,6 +69,12 @@ func (st *Stream) Unprocessed() bool { return st.state&unprocessed != 0 }
 // response, has ended.
 func (st *Stream) PeerEnded() bool { return st.state&peerEnded != 0 }
 
+// IsWhole reports whether all bytes of the response to st have come, by its Content-Length or
+// because it can't have a body, so that at most the end of the stream is missing.
+func (c *Conn) IsWhole(st *Stream) bool {
+	return st.left == 0 && st.state&awaitsHead == 0 && !(c.read.state == inData && c.read.f.stream == st.id)
+}
+
 // Ended reports whether this side has sent END_STREAM.
 func (st *Stream) Ended() bool { return st.state&ended != 0 }
 

@@ -1,13 +1,13 @@
 package h2
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -19,8 +19,9 @@ import (
 )
 
 // lengthPeer answers METHOD /LENGTH/END/STATUS with a body of 5 bytes, of which LENGTH says how many are
-// declared, or that the stream is reset before the head, and END how the stream ends: with the data, alone, by a trailer section, by a reset, or never.
-// An end that doesn't come with the data comes when the test calls end.
+// declared, or that the stream is reset before the head, and END how the stream ends: with the data, alone,
+// by a trailer section, by a reset, or never. An end that doesn't come with the data comes when the test
+// calls end, or at once if the path goes on with "/now".
 type lengthPeer struct {
 	*peers.H2Peer
 	mu     sync.Mutex
@@ -70,9 +71,12 @@ func (p *lengthPeer) answer(c *peers.H2PeerConn, f *http2.MetaHeadersFrame) {
 		p.end()
 		return
 	}
-	c.Head(f.StreamID, status, bare, declaredLengths[length]...)
+	c.Head(f.StreamID, status, bare && end != "never", declaredLengths[length]...)
 	if !bare {
 		c.Data(f.StreamID, "hello", end == "data")
+	}
+	if len(path) > 4 {
+		p.end()
 	}
 }
 
@@ -114,19 +118,22 @@ func (a *lengthAnswer) read(body io.Reader, end func()) {
 	a.body, a.err = a.body+string(rest), err
 }
 
-func lengthByClient(c *gale.HostClient, closes bool) func(method, path string, end func()) *lengthAnswer {
+func lengthByClient(c *gale.HostClient, streams, closes bool) func(method, path string, end func()) *lengthAnswer {
 	return func(method, path string, end func()) *lengthAnswer {
 		req, resp := &gale.Request{}, &gale.Response{}
 		req.Header.SetMethod(method)
+		if !streams {
+			path += "/now" // a buffered response can't say when its bytes have come
+		}
 		req.SetRequestURI("http://" + c.Addr + path)
-		resp.StreamBody = true
+		resp.StreamBody = streams
 		if err := c.Do(req, resp); err != nil {
 			return &lengthAnswer{err: err}
 		}
 		a := &lengthAnswer{status: resp.StatusCode(), length: resp.Header.ContentLength()}
 		switch s := resp.BodyStream(); {
 		case s == nil:
-			a.body = string(resp.Body())
+			a.body, a.trailer = string(resp.Body()), string(resp.Header.Peek("X-Sum"))
 		case closes:
 			b := make([]byte, 5)
 			n, _ := io.ReadFull(s, b)
@@ -169,8 +176,9 @@ func TestLengthIsTheEnd(t *testing.T) {
 	t.Cleanup(func() { proxy.Close() })
 	hs := harness.H2Way{Engine: gale.EngineAuto}.Start(t, &gale.Server{Handler: proxy.Handler, StreamRequestBody: true})
 	for _, a := range []lengthAsker{
-		{"client, closes", true, false, lengthByClient(harness.PeerClient(p.H2Peer), true)},
-		{"client", false, false, lengthByClient(harness.PeerClient(p.H2Peer), false)},
+		{"client, closes", true, false, lengthByClient(harness.PeerClient(p.H2Peer), true, true)},
+		{"client", false, false, lengthByClient(harness.PeerClient(p.H2Peer), true, false)},
+		{"client, buffered", false, false, lengthByClient(harness.PeerClient(p.H2Peer), false, false)},
 		{"NewRoundTripper", false, false, lengthOverNetHTTP(adaptor.NewRoundTripper(harness.PeerClient(p.H2Peer)), "http://"+p.Addr)},
 		{"proxy, HTTP/1.1", false, true, lengthOverNetHTTP(hs.Client(1).Transport, "http://"+hs.Addr)},
 		{"proxy, HTTP/2", false, true, lengthOverNetHTTP(hs.Client(2).Transport, "http://"+hs.Addr)},
@@ -226,14 +234,32 @@ func TestLengthIsTheEnd(t *testing.T) {
 }
 
 // TestLengthWithoutEnd: if the server doesn't end a stream of which all bytes have come, it is ended
-// without an error, and reset with NO_ERROR.
+// without an error, at ReadTimeout if that comes sooner, and reset with NO_ERROR. A response that can't
+// have a body has all its bytes at the head.
 func TestLengthWithoutEnd(t *testing.T) {
-	for _, closes := range []bool{false, true} {
-		t.Run(fmt.Sprintf("closes=%v", closes), func(t *testing.T) {
+	for _, row := range []struct {
+		name, method, path string
+		streams, closes    bool
+		readTimeout        time.Duration
+		body               string
+	}{
+		{"streamed", "GET", "/right/never/200", true, false, 0, "hello"},
+		{"streamed, closed", "GET", "/right/never/200", true, true, 0, "hello"},
+		{"streamed, a short ReadTimeout", "GET", "/right/never/200", true, false, 300 * time.Millisecond, "hello"},
+		{"buffered", "GET", "/right/never/200", false, false, 0, "hello"},
+		{"buffered, a short ReadTimeout", "GET", "/right/never/200", false, false, 300 * time.Millisecond, "hello"},
+		{"streamed HEAD", "HEAD", "/right/never/200", true, false, 0, ""},
+		{"buffered HEAD", "HEAD", "/none/never/200", false, false, 0, ""},
+		{"204", "GET", "/none/never/204", false, false, 0, ""},
+		{"304", "GET", "/right/never/304", true, false, 0, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			p := newLengthPeer(t)
-			got := lengthByClient(harness.PeerClient(p.H2Peer), closes)("GET", "/right/never/200", func() {})
-			if got.err != nil || got.body != "hello" {
+			c := harness.PeerClient(p.H2Peer)
+			c.ReadTimeout = row.readTimeout
+			got := lengthByClient(c, row.streams, row.closes)(row.method, row.path, func() {})
+			if got.err != nil || got.body != row.body {
 				t.Errorf("%+v", got)
 			}
 			if code := <-p.resets; code != http2.ErrCodeNo {
