@@ -2,6 +2,7 @@ package gale
 
 import (
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/msg"
 )
 
 // CompressHandler returns a handler that calls h and encodes the response with
@@ -24,6 +25,9 @@ func CompressHandler(h RequestHandler) RequestHandler {
 // most images. Nor does it encode responses with Content-Encoding, Content-Range or
 // Cache-Control: no-transform. When a body is encoded, a strong ETag becomes weak and
 // Accept-Ranges is removed, because they describe the bytes before encoding.
+//
+// A response to HEAD gets the same fields. If it has only the length of a body, that length
+// is removed, because it isn't the one of the encoded body.
 //
 // Streams are encoded while they are sent. When a stream has no more bytes for the
 // moment, what it has delivered is flushed. A response that h has begun to send with
@@ -81,8 +85,12 @@ func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
 	}
 	accept := req.PeekAll(HeaderAcceptEncoding)
 	c, required := compress.Negotiate(accept, e.offer...)
-	stream := resp.IsBodyStream()
-	if size := len(resp.bodyBytes()); !stream && (size == 0 || size < minCompressBody && !required) {
+	stream, size := resp.IsBodyStream(), int64(len(resp.bodyBytes()))
+	bare := !stream && size == 0 && req.IsHead()
+	if bare {
+		size = resp.Header.s.ContentLength // of the body that GET gets; negative for a stream
+	}
+	if !stream && (size == 0 || size > 0 && size < minCompressBody && !required) {
 		return
 	}
 	if len(accept) > 0 {
@@ -91,9 +99,12 @@ func (e *bodyEncoder) encode(req *RequestHeader, resp *Response) {
 	if c == compress.Identity {
 		return
 	}
-	if stream {
+	switch {
+	case bare:
+		resp.Header.setLength(min(size, msg.LenChunked)) // which is negative
+	case stream:
 		encodeStream(resp, c, e.levels[c])
-	} else {
+	default:
 		encodeBody(resp, c, e.levels[c])
 	}
 	describeEncoded(&resp.Header, c)

@@ -5,14 +5,18 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/adaptor"
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/reverse"
 	"github.com/galehttp/gale/tests/harness"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
@@ -321,5 +325,119 @@ func expectInStep(t *testing.T, coding compress.Coding, stream io.Reader, next c
 	close(next)
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("%v: at the end %q, %v", coding, rest, err)
+	}
+}
+
+// TestCompressHandlerHead: HEAD gets the fields that GET gets, and no Content-Length that GET hasn't, also
+// from handlers that give HEAD only the length (RFC 9110 sections 8.6 and 9.3.2).
+func TestCompressHandlerHead(t *testing.T) {
+	text := strings.Repeat(peers.CompressText, 20)
+	dir := t.TempDir()
+	peers.Write(t, filepath.Join(dir, "small.txt"), peers.CompressText)
+	peers.Write(t, filepath.Join(dir, "large.txt"), strings.Repeat(peers.CompressText, 200))
+	up := harness.H2Way{Engine: gale.EngineAuto}.Start(t, &gale.Server{Handler: func(ctx *gale.RequestCtx) { ctx.SetBodyString(text) }})
+	proxy := &reverse.Proxy{Upstreams: []string{up.Addr}}
+	t.Cleanup(func() { proxy.Close() })
+	// sized gives GET a body, and HEAD only what head says.
+	sized := func(body string, head func(resp *gale.Response)) gale.RequestHandler {
+		return func(ctx *gale.RequestCtx) {
+			ctx.Response.Header.Set(gale.HeaderETag, `"tag"`)
+			if ctx.IsHead() {
+				head(&ctx.Response)
+			} else {
+				ctx.SetBodyString(body)
+			}
+		}
+	}
+	length := func(n int) func(*gale.Response) {
+		return func(resp *gale.Response) { resp.Header.SetContentLength(n) }
+	}
+	handlers := []struct {
+		name string
+		h    gale.RequestHandler
+	}{
+		{"a body", func(ctx *gale.RequestCtx) { ctx.SetBodyString(text) }},
+		{"a stream", func(ctx *gale.RequestCtx) { ctx.SetBodyStream(strings.NewReader(text), -1) }},
+		{"a length", sized(text, length(len(text)))},
+		{"a length with SkipBody", sized(text, func(resp *gale.Response) {
+			resp.SkipBody = true
+			resp.Header.SetContentLength(len(text))
+		})},
+		{"chunked", sized(text, length(-1))},
+		{"199 bytes", sized(text[:199], length(199))},
+		{"nothing", sized("", func(*gale.Response) {})},
+		{"an image", sized(text, func(resp *gale.Response) {
+			resp.Header.SetContentLength(len(text))
+		})},
+		{"a small file", (&gale.FS{Root: dir, AcceptByteRange: true, PathRewrite: func(*gale.RequestCtx) []byte { return []byte("/small.txt") }}).NewRequestHandler()},
+		{"a large file", (&gale.FS{Root: dir, AcceptByteRange: true, PathRewrite: func(*gale.RequestCtx) []byte { return []byte("/large.txt") }}).NewRequestHandler()},
+		{"ServeFileUncompressed", func(ctx *gale.RequestCtx) { gale.ServeFileUncompressed(ctx, filepath.Join(dir, "large.txt")) }},
+		{"FS.Compress", (&gale.FS{Root: dir, Compress: true, PathRewrite: func(*gale.RequestCtx) []byte { return []byte("/large.txt") }}).NewRequestHandler()},
+		{"net/http", adaptor.NewFastHTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			w.Write([]byte(text))
+		}))},
+		{"the proxy", proxy.Handler},
+	}
+	wraps := map[string]func(gale.RequestHandler) gale.RequestHandler{
+		"none":                       func(h gale.RequestHandler) gale.RequestHandler { return h },
+		"CompressHandler":            gale.CompressHandler,
+		"CompressHandlerLevel":       func(h gale.RequestHandler) gale.RequestHandler { return gale.CompressHandlerLevel(h, 9) },
+		"CompressHandlerBrotliLevel": harness.WithBrotli,
+	}
+	byPath := map[string]gale.RequestHandler{}
+	for wrap, by := range wraps {
+		for i, row := range handlers {
+			byPath["/"+wrap+"/"+strconv.Itoa(i)] = by(func(ctx *gale.RequestCtx) {
+				if row.h(ctx); row.name == "an image" {
+					ctx.SetContentType("image/png")
+				}
+			})
+		}
+	}
+	for _, engine := range peers.Engines[gale.Engine]() {
+		hs := harness.H2Way{Engine: engine}.Start(t, &gale.Server{Handler: func(ctx *gale.RequestCtx) { byPath[string(ctx.Path())](ctx) }})
+		for _, major := range []int{1, 2} {
+			client := hs.Client(major)
+			do := func(method, path, accept string) (*http.Response, int) {
+				req, err := http.NewRequest(method, hs.URL(path), nil)
+				if err != nil {
+					t.Fatal("making a request:", err)
+				}
+				if accept != "" {
+					req.Header.Set("Accept-Encoding", accept)
+				}
+				resp, err := client.Do(req)
+				if err != nil {
+					t.Fatal("sending a request:", err)
+				}
+				defer resp.Body.Close()
+				b, err := io.ReadAll(resp.Body)
+				if err != nil {
+					t.Fatal("reading the body:", err)
+				}
+				return resp, len(b)
+			}
+			for wrap := range wraps {
+				for i, row := range handlers {
+					for _, accept := range []string{"", "gzip, br", "gzip, identity;q=0", "compress"} {
+						path := "/" + wrap + "/" + strconv.Itoa(i)
+						get, n := do("GET", path, accept)
+						head, _ := do("HEAD", path, accept)
+						for _, name := range []string{"Vary", "Content-Encoding", "Content-Type", "ETag", "Accept-Ranges"} {
+							if g, h := get.Header.Get(name), head.Header.Get(name); g != h {
+								t.Errorf("%v, HTTP/%d, %s, %s, %q: %s is %q for GET, %q for HEAD", engine, major, wrap, row.name, accept, name, g, h)
+							}
+						}
+						if l := head.Header.Get("Content-Length"); l != "" && l != strconv.Itoa(n) {
+							t.Errorf("%v, HTTP/%d, %s, %s, %q: HEAD says %s bytes, GET has %d", engine, major, wrap, row.name, accept, l, n)
+						}
+						if coded := head.Header.Get("Content-Encoding") != ""; !coded && head.Header.Get("Content-Length") == "" && get.Header.Get("Content-Length") != "" && row.name != "chunked" {
+							t.Errorf("%v, HTTP/%d, %s, %s, %q: HEAD lost the length", engine, major, wrap, row.name, accept)
+						}
+					}
+				}
+			}
+		}
 	}
 }
