@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -32,6 +33,7 @@ type streamPipe struct {
 	ended    bool  // the writer returned
 	err      error // the writer's error
 	closed   bool
+	heads    bool        // the writer was flushed before its first byte, and WriteTo must tell it
 	late     bool        // the deadline of the reader has passed
 	timer    *time.Timer // of that deadline, or nil
 
@@ -63,9 +65,7 @@ func (p *streamPipe) run(sw StreamWriter) {
 		p.canRead.Broadcast()
 		p.mu.Unlock()
 	}()
-	w := bufio.NewWriter(pipeWriter{p})
-	sw(w)
-	_ = w.Flush() // fails only if the reader has gone
+	_ = callStreamWriter(sw, pipeWriter{p}, bufio.NewWriter(nil)) // fails only if the reader has gone
 	err = nil
 }
 
@@ -105,6 +105,19 @@ func (w pipeWriter) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
+// FlushHead implements door.HeadFlusher. It doesn't wait for the reader.
+func (w pipeWriter) FlushHead() error {
+	p := w.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return io.ErrClosedPipe
+	}
+	p.heads = true
+	p.canRead.Signal()
+	return nil
+}
+
 // tail returns the block to write to, or nil if all are full.
 func (p *streamPipe) tail() *pool.Buf {
 	if p.n > 0 && len(p.queue[p.n-1].B) < pipeBlock {
@@ -119,9 +132,13 @@ func (p *streamPipe) tail() *pool.Buf {
 	return b
 }
 
+// errHeads says that there are no bytes yet, but the head should be sent.
+var errHeads = errors.New("gale: the head of a stream should be sent")
+
 // next makes sure that the reader holds a block with unread bytes. It waits for one if it
-// must. If no more will come, it returns io.EOF or the error of the stream.
-func (p *streamPipe) next() error {
+// must. If no more will come, it returns io.EOF or the error of the stream. If heads is true, it
+// returns errHeads, once, when the writer was flushed before its first byte.
+func (p *streamPipe) next(heads bool) error {
 	if p.block != nil {
 		if p.off < len(p.block.B) {
 			return nil
@@ -141,6 +158,9 @@ func (p *streamPipe) next() error {
 			return io.EOF
 		case p.late:
 			return os.ErrDeadlineExceeded
+		case heads && p.heads:
+			p.heads = false
+			return errHeads
 		}
 		p.canRead.Wait()
 	}
@@ -167,7 +187,7 @@ func (p *streamPipe) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if err := p.next(); err != nil {
+	if err := p.next(false); err != nil {
 		return 0, err
 	}
 	n := copy(b, p.block.B[p.off:])
@@ -183,11 +203,18 @@ type boundedWriter interface{ BytesLeft() int64 }
 // After an error of w, reading continues after the bytes that w took.
 func (p *streamPipe) WriteTo(w io.Writer) (sum int64, err error) {
 	bounded, _ := w.(boundedWriter)
+	head, heads := w.(door.HeadFlusher)
 	for {
 		if bounded != nil && bounded.BytesLeft() == 0 {
 			return sum, nil // the next bytes may never come
 		}
-		if err := p.next(); err != nil {
+		err := p.next(heads)
+		if err == errHeads {
+			if err = head.FlushHead(); err == nil {
+				continue
+			}
+		}
+		if err != nil {
 			if err == io.EOF {
 				err = nil
 			}

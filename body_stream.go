@@ -9,7 +9,9 @@ import (
 )
 
 // StreamWriter writes a body to w, piece by piece. What it writes is buffered; w.Flush
-// sends the bytes so far. It must return when w returns an error, because the body is no
+// sends the bytes so far, and the head of the message before them, also if nothing was written
+// yet. For that the buffer holds one byte that isn't sent, until the first Flush: w.Buffered()
+// counts it. StreamWriter must return when w returns an error, because the body is no
 // longer read then. After it has returned, w returns errors only.
 type StreamWriter func(w *bufio.Writer)
 

@@ -200,16 +200,44 @@ func writeStreamChunked(w *bufio.Writer, sw StreamWriter) (err error) {
 	return c.end()
 }
 
-// callStreamWriter calls sw with a bufio.Writer for w, and flushes that. The program may keep
-// the bufio.Writer, so no other body gets it. It has the buffer of buf, which isn't used
-// meanwhile, and loses it when sw has returned.
+// callStreamWriter calls sw with a bufio.Writer for w, and flushes that. If sw flushes it before the
+// first byte, w sends the head, if it is a door.HeadFlusher. The program may keep the bufio.Writer, so
+// no other body gets it. It has the buffer of buf, which isn't used meanwhile, and loses it when sw
+// has returned.
 func callStreamWriter(sw StreamWriter, w io.Writer, buf *bufio.Writer) error {
-	bw := new(bufio.Writer)
+	o := &streamOutput{w: w}
+	bw := &o.bw
 	*bw = *buf
-	bw.Reset(w)
-	defer func() { *bw = *endedWriter }() // also after a panic
+	bw.Reset(o)
+	defer func() { *bw, o.w = *endedWriter, nil }() // also after a panic
+	_ = bw.WriteByte(0)
 	sw(bw)
+	o.ends = true
 	return bw.Flush()
+}
+
+// streamOutput passes on what a StreamWriter writes, without the first byte. A bufio.Writer that holds
+// nothing doesn't tell anything when it is flushed, so callStreamWriter puts that byte there.
+type streamOutput struct {
+	bw    bufio.Writer
+	w     io.Writer
+	begun bool // the byte has come
+	ends  bool // the StreamWriter has returned
+}
+
+func (o *streamOutput) Write(p []byte) (int, error) {
+	if o.begun {
+		return o.w.Write(p)
+	}
+	o.begun = true
+	if len(p) == 1 {
+		if f, ok := o.w.(door.HeadFlusher); ok && !o.ends {
+			return 1, f.FlushHead()
+		}
+		return 1, nil
+	}
+	n, err := o.w.Write(p[1:])
+	return n + 1, err
 }
 
 // errWriterEnded is the error of a writer that is used late: the StreamWriter that got it has
@@ -285,6 +313,9 @@ func (c *chunkWriter) Write(p []byte) (int, error) {
 	c.held = 0
 	return n, c.w.Flush()
 }
+
+// FlushHead implements door.HeadFlusher.
+func (c *chunkWriter) FlushHead() error { return c.w.Flush() }
 
 // end writes the last chunk.
 func (c *chunkWriter) end() error {

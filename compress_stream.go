@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/galehttp/gale/internal/compress"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pool"
 )
 
@@ -115,7 +116,7 @@ func (r *encodingReader) WriteTo(w io.Writer) (int64, error) {
 	}
 	r.err = io.EOF // nothing is left to be read
 	enc := compress.NewWriter(to, r.coding, r.level)
-	if _, err := writeTo(wt, pieceEncoder{enc}); err != nil {
+	if _, err := writeTo(wt, pieceEncoder{enc, w}); err != nil {
 		enc.Abort()
 		return to.n, err
 	}
@@ -124,7 +125,18 @@ func (r *encodingReader) WriteTo(w io.Writer) (int64, error) {
 }
 
 // pieceEncoder flushes after each write.
-type pieceEncoder struct{ w *compress.Writer }
+type pieceEncoder struct {
+	w  *compress.Writer
+	to io.Writer // where w writes
+}
+
+// FlushHead implements door.HeadFlusher.
+func (e pieceEncoder) FlushHead() error {
+	if f, ok := e.to.(door.HeadFlusher); ok {
+		return f.FlushHead()
+	}
+	return nil
+}
 
 func (e pieceEncoder) Write(p []byte) (int, error) {
 	n, err := e.w.Write(p)
@@ -216,6 +228,9 @@ type flushingEncoder struct {
 	w  *compress.Writer
 	to *bufio.Writer
 }
+
+// FlushHead implements door.HeadFlusher: to passes it on, because nothing was written there.
+func (f *flushingEncoder) FlushHead() error { return f.to.Flush() }
 
 func (f *flushingEncoder) Write(p []byte) (int, error) {
 	n, err := f.w.Write(p)

@@ -20,7 +20,8 @@ type Response struct {
 	Header ResponseHeader
 
 	// ImmediateHeaderFlush makes the server send the header of a response with a body
-	// stream before the first byte of the stream is available.
+	// stream, or a StreamWriter, before the first byte of the stream is available. Write
+	// flushes the header, too.
 	ImmediateHeaderFlush bool
 
 	// StreamBody makes Read, ReadLimitBody and ReadBody, and clients, leave the body

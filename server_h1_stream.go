@@ -81,8 +81,8 @@ func (o *bodyOut) put(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes w.Out.
-func (o *bodyOut) flush() error {
+// FlushHead writes w.Out. It implements door.HeadFlusher.
+func (o *bodyOut) FlushHead() error {
 	o.in.out.Lock()
 	defer o.in.unlock(o.ss, o.w)
 	return o.ss.c.Flush(o.w)

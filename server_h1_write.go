@@ -396,13 +396,6 @@ func (ss *h1Session) writeStream(ctx *RequestCtx, w *engine.Work, resp *Response
 
 // sendStream is writeStream.
 func (o *bodyOut) sendStream(resp *Response) (file *engine.File, err error) {
-	if sw := resp.streamWriter; sw != nil {
-		resp.streamWriter = nil
-		if err := runStreamWriter(o, sw); err != nil {
-			return nil, err
-		}
-		return nil, o.end(resp)
-	}
 	r := resp.bodyStream
 	if fr, ok := r.(fileRanger); ok && o.Left >= 0 {
 		if f, off, n, ok := fr.fileRange(); ok && n == o.Left {
@@ -412,10 +405,17 @@ func (o *bodyOut) sendStream(resp *Response) (file *engine.File, err error) {
 		}
 	}
 	if resp.ImmediateHeaderFlush {
-		if err := o.flush(); err != nil {
+		if err := o.FlushHead(); err != nil {
 			resp.closeStream(err)
 			return nil, err
 		}
+	}
+	if sw := resp.streamWriter; sw != nil {
+		resp.streamWriter = nil
+		if err := runStreamWriter(o, sw); err != nil {
+			return nil, err
+		}
+		return nil, o.end(resp)
 	}
 	err = sendBody(o, r)
 	if cerr := resp.closeStream(err); err == nil {

@@ -145,6 +145,13 @@ func (o *h2Out) Write(p []byte) (int, error) {
 	return o.Pass(p, o.s.write, errBodyStreamTooLong)
 }
 
+// FlushHead makes the engine send the head, which is in the output already. It implements
+// door.HeadFlusher.
+func (o *h2Out) FlushHead() error {
+	o.s.ss.wake()
+	return nil
+}
+
 // write is h2Out.Write for bytes that belong to the body. Output that already waits in
 // out is sent before.
 func (s *h2Stream) write(p []byte) (sent int, err error) {
@@ -195,7 +202,7 @@ func (s *h2Stream) sendStream(resp *Response) error {
 	s.ctx.closeAfter()
 	s.beginStream(resp, out.skip)
 	if resp.ImmediateHeaderFlush {
-		ss.wake()
+		_ = out.FlushHead()
 	}
 	beyond := boundRest(&out.Left, resp)
 	err := out.copyBody(resp)

@@ -233,6 +233,9 @@ type flushing struct {
 	rc *http.ResponseController
 }
 
+// FlushHead implements door.HeadFlusher.
+func (f *flushing) FlushHead() error { return f.rc.Flush() }
+
 func (f *flushing) Write(p []byte) (int, error) {
 	n, err := f.w.Write(p)
 	if err == nil {

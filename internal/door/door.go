@@ -133,6 +133,12 @@ type Trailing interface {
 	Trails() bool
 }
 
+// HeadFlusher is a writer for the body of a message. FlushHead sends what comes before the body, and
+// waits as Write does. It is called at most once, before the first Write.
+type HeadFlusher interface {
+	FlushHead() error
+}
+
 // TrailerLender is the body of a request that was received, as a stream. At its end a trailer
 // section may come, which Read stores in the header of that request.
 type TrailerLender interface {

@@ -250,6 +250,7 @@ func TestChunkEndWhileReading(t *testing.T) {
 			for !door.BodyWaits(ctx) {
 				time.Sleep(time.Millisecond) // between two looks
 			}
+			w.Flush() // so that the next write is one chunk
 			w.Write(make([]byte, size))
 			w.Flush()
 			fmt.Fprint(w, <-read)
