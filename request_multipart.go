@@ -41,6 +41,8 @@ var errFormEmpty = newBareError("form size must be greater than 0: given 0")
 // and its files at most 10,000 header lines in total. A body with a content coding is
 // decoded to at most 64 MiB; see MultipartFormWithLimit for another limit.
 //
+// Names of fields and files are as they came: "%22", which browsers send for a double quote, stays.
+//
 // From then on the body is the form that the program has: what Body, BodyStream, CopyTo, Write,
 // clients and net/http handlers get. If the body was collected, they get its bytes as they came.
 // They get another body if it was read from a stream, if it or a part of it was decoded

@@ -27,7 +27,10 @@ import (
 // they had at that time.
 //
 // The response has the fields that came, and no others. A request without User-Agent gets the
-// client's; if the field is there and empty, none is sent, as by a client of net/http.
+// client's; if the field is there and empty, none is sent, as by a client of net/http. A request
+// without a body has "Content-Length: 0" unless its method is GET or HEAD; net/http sends that only
+// for POST, PUT and PATCH. ContentLength of a 304 is what its Content-Length says, where net/http
+// has 0.
 //
 // The settings of the client apply, except StreamResponseBody, which is always on.
 // Response.TLS is nil, package httptrace is not supported, and a response with status 101
