@@ -2,6 +2,7 @@ package ws
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"testing"
@@ -86,6 +87,11 @@ func TestTakingOverSocket(t *testing.T) {
 	if err != nil {
 		t.Fatalf("accepting: %v", err)
 	}
+	// Systems make the buffers as large as they like otherwise: perhaps larger than any message of a test.
+	const buffer, message = 64 << 10, 4 << 20
+	if err := errors.Join(nc.(*net.TCPConn).SetWriteBuffer(buffer), peer.(*net.TCPConn).SetReadBuffer(buffer)); err != nil {
+		t.Fatalf("setting buffers: %v", err)
+	}
 	const idle = time.Hour
 	c := connOver(t, nc, &Options{IdleTimeout: idle, PingInterval: -1, WriteTimeout: -1})
 	if c.raw == nil {
@@ -99,9 +105,9 @@ func TestTakingOverSocket(t *testing.T) {
 	}
 	ctx := &waitingContext{testContext(t), make(chan struct{}), make(chan struct{})}
 	wrote := make(chan error, 1)
-	go func() { wrote <- c.Write(ctx, Binary, make([]byte, 32<<20)) }() // more than buffers hold
+	go func() { wrote <- c.Write(ctx, Binary, make([]byte, message)) }()
 	<-ctx.waits
-	if _, err := io.CopyN(io.Discard, peer, 32<<20); err != nil {
+	if _, err := io.CopyN(io.Discard, peer, message); err != nil {
 		t.Fatalf("reading: %v", err)
 	}
 	if err := <-wrote; err != nil {
