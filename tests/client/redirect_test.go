@@ -218,15 +218,38 @@ func TestRedirectLocation(t *testing.T) {
 		gale.ReleaseRequest(req)
 		gale.ReleaseResponse(resp)
 	}
-	req := gale.AcquireRequest()
-	req.SetRequestURI(via("http://a.test", 302, "/a//b/./c"))
-	req.DisableRedirectPathNormalizing = true
-	w.Take()
-	if err := c.DoRedirects(req, nil, 1); err != nil {
-		t.Fatal(err)
-	}
-	if seen := w.Take(); seen[1].URI != "/a//b/./c" {
-		t.Errorf("goes to %s although its path isn't to be normalised", seen[1].URI)
+}
+
+// A redirect goes to the path as it is given if the request, its URI or the client says so, and so does
+// the next one.
+func TestRedirectPathAsGiven(t *testing.T) {
+	const given, normal = "/a%2Fb//c/./d", "/a/b/c/d"
+	w := harness.NewRedirectWorld(t, "a.test:80")
+	for _, test := range []struct {
+		name string
+		set  func(c *gale.Client, req *gale.Request)
+		want string
+	}{
+		{"nothing", func(*gale.Client, *gale.Request) {}, normal},
+		{"the request", func(_ *gale.Client, req *gale.Request) { req.DisableRedirectPathNormalizing = true }, given},
+		{"the URI", func(_ *gale.Client, req *gale.Request) { req.URI().DisablePathNormalizing = true }, given},
+		{"the client", func(c *gale.Client, _ *gale.Request) { c.DisablePathNormalizing = true }, given},
+	} {
+		for hops := 1; hops <= 2; hops++ {
+			c, req, to := w.Client(t), &gale.Request{}, given
+			if hops == 2 {
+				to = via("http://a.test", 302, given)
+			}
+			req.SetRequestURI(via("http://a.test", 302, to))
+			test.set(c, req)
+			w.Take()
+			if err := c.DoRedirects(req, nil, hops); err != nil {
+				t.Errorf("%s, %d redirects: %v", test.name, hops, err)
+			}
+			if seen := w.Take(); seen[len(seen)-1].URI != test.want {
+				t.Errorf("%s, redirect %d goes to %s, want %s", test.name, hops, seen[len(seen)-1].URI, test.want)
+			}
+		}
 	}
 }
 
