@@ -164,7 +164,7 @@ func (p *streamPipe) next(heads bool) error {
 		}
 		p.canRead.Wait()
 	}
-	p.block = p.queue[0]
+	p.block, p.heads = p.queue[0], false // the bytes bring the head along
 	p.n--
 	copy(p.queue[:], p.queue[1:p.n+1])
 	p.queue[p.n] = nil
