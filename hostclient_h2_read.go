@@ -192,6 +192,8 @@ func (r *h2Reader) Close() error {
 	if whole && s.st != nil && !again {
 		time.AfterFunc(h2EndDelay, s.endWhole) // no goroutine waits for it
 	}
+	s.set(h2MoreIn) // ends a Read that waits
+	hc.wakeAll()
 	hc.mu.Unlock()
 	if stop != nil {
 		stop()

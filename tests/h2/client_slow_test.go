@@ -378,3 +378,49 @@ func TestH2ClientIdle(t *testing.T) {
 		})
 	}
 }
+
+// TestH2ClientCloseEndsRead proves that Close of a streamed body ends a Read that waits, also if all bytes
+// have come and only the end of the stream is missing.
+func TestH2ClientCloseEndsRead(t *testing.T) {
+	defer peers.EmptyPools()
+	for name, fields := range map[string][]string{"no length": nil, "all bytes have come": {"content-length", "3"}} {
+		x := h2Slow{play: func(p *peers.H2Actor) {
+			p.Greet()
+			if r := p.Asked(); r != nil {
+				p.Send(p.Ok(r.ID, fields...), peers.H2Data(r.ID, 0, "abc"))
+				p.Hold()
+			}
+		}}
+		t.Run(name, func(t *testing.T) {
+			x.inBubble(t, func(t *testing.T, _ *peers.H2Script, c *gale.HostClient) {
+				resp := &gale.Response{StreamBody: true}
+				if err := c.Do(x.request(0), resp); err != nil {
+					t.Fatalf("asking: %v", err)
+				}
+				body := resp.BodyStream()
+				if _, err := io.ReadFull(body, make([]byte, 3)); err != nil {
+					t.Fatalf("reading: %v", err)
+				}
+				end := make(chan error, 1)
+				go func() {
+					_, err := body.Read(make([]byte, 1))
+					end <- err
+				}()
+				synctest.Wait()
+				if err := body.(io.Closer).Close(); err != nil {
+					t.Errorf("closing: %v", err)
+				}
+				synctest.Wait() // and no time passes
+				select {
+				case err := <-end:
+					if err != io.ErrClosedPipe {
+						t.Errorf("Read ended with %v", err)
+					}
+				default:
+					t.Error("Read still waits")
+					<-end
+				}
+			})
+		})
+	}
+}
