@@ -111,7 +111,7 @@ func init() {
 		sc := r.s.hc
 		sc.mu.Lock()
 		defer sc.mu.Unlock()
-		return r.in.n
+		return r.in.Len()
 	}
 	door.LoadOf = func(cc any) int { return (*cc.(*LBClient).members.Load())[0].load() }
 	door.ClosePipes = func(c any) { c.(*PipelineClient).closePipes() }

@@ -455,7 +455,7 @@ func (cc *clientConn) readKnown(b *pool.Buf, n int) error {
 	cc.conn.Consume(len(have))
 	for len(b.B) < n {
 		if len(b.B) == cap(b.B) {
-			b.GrowTo(bodyCap(len(b.B), 0, int64(n)))
+			b.GrowTo(pool.StepTo(int64(n), len(b.B), 0))
 		}
 		m, err := cc.conn.ReadBodyPart(b.B[len(b.B):min(n, cap(b.B))], int64(n-len(b.B)))
 		b.B = b.B[:len(b.B)+m]

@@ -230,7 +230,7 @@ func (s *h2Call) data(b []byte, end bool) {
 			return
 		}
 		if cap(buf.B)-len(buf.B) < len(b) {
-			buf.Grow(bodyRoom(len(buf.B), len(b), s.resp.Header.s.ContentLength) - len(buf.B))
+			buf.Grow(pool.Room(len(buf.B), len(b), s.resp.Header.s.ContentLength) - len(buf.B))
 		}
 		buf.B = append(buf.B, b...)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // h2Reader is the body of a streamed response. What has arrived waits in a queue, which the
@@ -16,7 +18,7 @@ type h2Reader struct {
 	unwatch func() bool // ends the watch of the context, or nil
 
 	// Under sharedConn.mu.
-	in     bodyQueue
+	in     pool.Queue
 	into   []byte          // where a waiting Read wants its bytes
 	got    int             // how many it has
 	length int64           // by the head, or msg.LenChunked
@@ -39,7 +41,7 @@ func (r *h2Reader) take(b []byte, end bool) {
 		r.into = r.into[n:]
 		r.got += n
 		if n < len(b) {
-			r.in.put(b[n:], -1)
+			r.in.Put(b[n:], -1)
 		}
 	}
 	if end {
@@ -69,8 +71,8 @@ func (r *h2Reader) Read(p []byte) (int, error) {
 		case len(p) == 0:
 			hc.mu.Unlock()
 			return 0, nil
-		case r.in.n > 0:
-			n := r.in.take(p)
+		case r.in.Len() > 0:
+			n := r.in.Take(p)
 			r.consumed(n)
 			return n, nil
 		case r.err != nil:
@@ -187,7 +189,7 @@ func (r *h2Reader) Close() error {
 	r.into, r.sink = nil, nil
 	stop := r.unwatch
 	r.unwatch = nil
-	r.in.drop()
+	r.in.Drop()
 	whole := s.bits.Load()&h2Whole != 0
 	if whole && s.st != nil && !again {
 		time.AfterFunc(h2EndDelay, s.endWhole) // no goroutine waits for it
@@ -218,7 +220,7 @@ func (r *h2Reader) whole(resp *Response) bool {
 		return false // trailer fields come at the end of a stream
 	}
 	b := resp.bodyBuf()
-	b.Grow(r.in.n)
-	b.B = b.B[:r.in.take(b.B[:r.in.n])]
+	b.Grow(r.in.Len())
+	b.B = b.B[:r.in.Take(b.B[:r.in.Len()])]
 	return true
 }

@@ -51,8 +51,8 @@ func (t *h2ClientTunnel) Unlock() {
 func (t *h2ClientTunnel) Receive(p []byte) (n int, err error) {
 	r := t.r
 	switch {
-	case r.in.n > 0:
-		n = r.in.take(p)
+	case r.in.Len() > 0:
+		n = r.in.Take(p)
 	case r.err != nil:
 		return 0, r.err
 	default:
@@ -117,7 +117,7 @@ func (t *h2ClientTunnel) EndOutput() {
 func (t *h2ClientTunnel) Close(reset bool) {
 	s := t.s
 	t.closed = true
-	t.r.in.drop()
+	t.r.in.Drop()
 	switch {
 	case s.st == nil:
 	case reset:

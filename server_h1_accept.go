@@ -165,7 +165,7 @@ func (ss *h1Session) feedBody(w *engine.Work, next *engine.Next) bool {
 
 // The rest of a body of known length, or of a chunk, is read directly into the body,
 // without a copy, if at least minInto bytes are left; maxInto is the most for one read.
-// Memory grows with what has arrived, see bodyCap. If a read filled its room, the next one
+// Memory grows with what has arrived, see pool.StepTo. If a read filled its room, the next one
 // gets at least fullInto: most likely as much is there.
 const (
 	minInto  = 1 << 10
@@ -210,7 +210,7 @@ func (ss *h1Session) growBody(w *engine.Work, buf *pool.Buf, more int) {
 	if w.Full() {
 		least = has + fullInto
 	}
-	c := bodyCap(has, least, int64(has)+ss.m.body.Left())
+	c := pool.StepTo(int64(has)+ss.m.body.Left(), has, least)
 	if ss.m.ctx.Request.Header.s.ContentLength == msg.LenChunked {
 		buf.Grow(c - len(buf.B)) // other chunks may follow
 		return

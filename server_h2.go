@@ -30,7 +30,7 @@ type h2Session struct {
 	serverConn
 	waker *engine.Waker
 	num   uint64 // requests so far
-	// behind is set when maxH2Chunk bytes or more of a request's body are unread.
+	// behind is set when pool.MaxChunk bytes or more of a request's body are unread.
 	behind bool
 
 	closing bool // it ends when all streams have; under mu, as halved and gone

@@ -9,6 +9,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/lifetime"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // errH2End is the inErr of a request that has ended normally.
@@ -39,10 +40,10 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 		s.into = s.into[n:]
 		s.got += n
 		if n < len(b) {
-			s.in.put(b[n:], s.expected())
+			s.in.Put(b[n:], s.expected())
 		}
 		s.readers.Broadcast()
-		s.ss.behind = s.ss.behind || s.in.n >= maxH2Chunk
+		s.ss.behind = s.ss.behind || s.in.Len() >= pool.MaxChunk
 	}
 	if end {
 		s.end()
@@ -132,15 +133,18 @@ func (s *h2Stream) collectIn() {
 	req := &s.ctx.Request
 	q := &s.in
 	fresh := len(req.bodyBytes()) == 0 && !req.lent // no other code has a slice of the buffer
-	if fresh && len(q.more) == 0 && q.n <= s.limits.maxBody && q.n > cap(req.bodyBuf().B) {
-		req.swapBuf(&q.first)
-		q.n = 0
+	if n := q.Len(); fresh && n <= s.limits.maxBody && n > cap(req.bodyBuf().B) {
+		if b := q.TakeBuf(); b != nil {
+			req.swapBuf(&b)
+			pool.Put(b)
+		}
 	}
-	for ; q.n > 0; q.pop() {
-		q.n -= len(q.first.B) - q.at
-		s.collectMore(q.first.B[q.at:])
+	for q.Len() > 0 {
+		b := q.Next()
+		s.collectMore(b)
+		q.Skip(len(b))
 	}
-	q.drop()
+	q.Drop()
 }
 
 // collected says that the body doesn't wait for its handler any more, or was dropped. That
@@ -177,7 +181,7 @@ func (s *h2Stream) collectMore(b []byte) {
 	}
 	if cap(buf.B)-len(buf.B) < len(b) {
 		expected := s.mayCome()
-		if room := bodyRoom(len(buf.B), len(b), expected); expected >= 0 {
+		if room := pool.Room(len(buf.B), len(b), expected); expected >= 0 {
 			buf.GrowTo(room)
 		} else {
 			buf.Grow(room - len(buf.B))
@@ -208,7 +212,7 @@ func (s *h2Stream) giveAllTrailers() {
 }
 
 // unread reports whether a part of the body has arrived and was not read, under mu.
-func (s *h2Stream) unread() bool { return s.in.n > 0 }
+func (s *h2Stream) unread() bool { return s.in.Len() > 0 }
 
 // openBody lets the handler read the body as a stream, under mu.
 func (s *h2Stream) openBody(length int64) {
@@ -258,7 +262,7 @@ func (b *h2Body) Read(p []byte) (int, error) {
 		case s.limit > 0 && b.n >= s.limit && s.unread():
 			return 0, ErrBodyTooLarge
 		case s.unread():
-			n := s.in.take(b.bound(p))
+			n := s.in.Take(b.bound(p))
 			b.read(n)
 			return n, nil
 		case s.inErr == errH2End:
@@ -365,7 +369,7 @@ func (s *h2Stream) askFor(resp *Response, reads bool) {
 func (b *h2Body) Buffered() int {
 	b.s.ss.mu.Lock()
 	defer b.s.ss.mu.Unlock()
-	return b.s.in.n
+	return b.s.in.Len()
 }
 
 // IsLast reports whether nothing comes after the bytes that Buffered counts: neither other bytes nor a

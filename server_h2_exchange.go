@@ -101,7 +101,7 @@ func (s *h2Stream) CloseBody(*RequestCtx, bool) {
 func (s *h2Stream) closeBody() {
 	if s.streamed && !(s.inErr == errH2End && !s.unread()) {
 		s.inErr = errStreamClosed
-		s.in.drop()
+		s.in.Drop()
 		s.time()
 	}
 	s.readers.Broadcast()

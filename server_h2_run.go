@@ -244,7 +244,7 @@ func (s *h2Stream) cut() bool {
 	}
 	s.ss.proto.ResetStream(s.st, h2.InternalError)
 	s.inErr, s.sendErr = errStreamClosed, errStreamClosed
-	s.in.drop()
+	s.in.Drop()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	return true

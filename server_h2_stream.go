@@ -8,6 +8,7 @@ import (
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
 )
 
 // h2Step is what comes next for a stream.
@@ -73,7 +74,7 @@ type h2Place struct {
 // these bytes.
 type h2StreamIn struct {
 	body     h2Body
-	in       bodyQueue
+	in       pool.Queue
 	into     []byte
 	got      int
 	inErr    error      // why no more comes: errH2End, or an error
@@ -333,7 +334,7 @@ func (s *h2Stream) close() (unsent error, handed bool) {
 // error.
 func (s *h2Stream) leave() {
 	ss := s.ss
-	s.in.drop()
+	s.in.Drop()
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	ss.tellRoom()

@@ -84,7 +84,7 @@ func TestH2CollectedBodies(t *testing.T) {
 				u.Send(1) // no body ends
 				bytes, memory := 0, 0
 				held(hs, func(s *h2Stream) {
-					bytes += len(s.ctx.Request.bodyBytes()) + s.in.n
+					bytes += len(s.ctx.Request.bodyBytes()) + s.in.Len()
 					memory += s.ctx.Request.bodyMemory()
 				})
 				if tt.window == 0 {
@@ -403,7 +403,7 @@ func TestH2SlowReader(t *testing.T) {
 			for n := 0; n < total; {
 				// It always leaves some bytes, so that the body isn't read to its end.
 				s.ss.mu.Lock()
-				for n+len(p) < total && s.in.n < ahead+1 {
+				for n+len(p) < total && s.in.Len() < ahead+1 {
 					s.awaitBody()
 				}
 				s.ss.mu.Unlock()
@@ -413,13 +413,7 @@ func TestH2SlowReader(t *testing.T) {
 					break
 				}
 				s.ss.mu.Lock()
-				size := 0
-				for _, b := range append(s.in.more, s.in.first) {
-					if b != nil {
-						size += cap(b.B)
-					}
-				}
-				highest = max(highest, size)
+				highest = max(highest, s.in.Cap())
 				s.ss.mu.Unlock()
 			}
 			most <- highest

@@ -124,7 +124,7 @@ func (t *h2Tunnel) Receive(p []byte) (n int, err error) {
 	s := t.s
 	switch {
 	case s.unread():
-		n = s.in.take(p)
+		n = s.in.Take(p)
 	case s.inErr == errH2End:
 		return 0, io.EOF
 	case s.inErr != nil:
@@ -210,7 +210,7 @@ func (t *h2Tunnel) Close(reset bool) {
 		t.EndOutput()
 	}
 	unread := s.unread()
-	s.in.drop()
+	s.in.Drop()
 	if unread || ss.gone || ss.halved || s.st.WasReset() || s.st.PeerEnded() {
 		t.end()
 	} else {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/pool"
 	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/gate"
 	"github.com/galehttp/gale/tests/harness/peers"
@@ -57,7 +58,7 @@ func TestCollectedBodyGrowsWithArrival(t *testing.T) {
 					}
 				})
 				// The last buffer, those before it, and what an answer costs on both sides.
-				if most := conns * (2*bodyFactor*sent + 32<<10); got > most {
+				if most := conns * (2*pool.Ahead*sent + 32<<10); got > most {
 					t.Errorf("%s: %d connections that sent %d bytes took %d bytes, want at most %d", name, conns, sent, got, most)
 				}
 			}

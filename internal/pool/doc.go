@@ -9,5 +9,6 @@
 //
 // No function here should be called with a length that a peer only declared: a
 // caller asks for the bytes that it already has, and [Buf.ReadFrom] grows with the
-// bytes that arrive.
+// bytes that arrive. [StepTo] and [Room] say how much memory such a length is worth
+// while the bytes arrive.
 package pool

@@ -101,7 +101,6 @@ var pooled = map[string]string{
 	"gale.h2Streams":               "(each is set to zero before it is put there)",
 	"gale.h2Session.free":          "(does nothing)",
 	"gale.h2Session.forget":        "(of a session that is not used again)",
-	"gale.bodyQueue.drop":          "TestBodyQueueForgets",
 	"gale.userValues.reset":        "TestPooledForgets",
 
 	"gale.Client.acquireHost":     "(counts users)",
@@ -176,6 +175,7 @@ var pooled = map[string]string{
 	"internal/msg.ResponseHead.Reset": "gale.TestPooledForgets",
 	"internal/pool.classes":           "TestGetRoom",
 	"internal/pool.Buf.Reset":         "TestBufMatchesBytesBuffer",
+	"internal/pool.Queue.Drop":        "TestQueueForgets",
 	"internal/static.Entry.Release":   "(counts readers)",
 	"internal/static.rootDir.acquire": "(counts users)",
 	"internal/static.rootDir.drop":    "(closes a folder)",
