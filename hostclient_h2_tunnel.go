@@ -1,12 +1,150 @@
 package gale
 
 import (
+	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
 
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/streamconn"
 )
+
+// The errors of OpenStream.
+var (
+	// ErrNoExtendedConnect says that a server doesn't accept extended CONNECT (RFC 8441): it
+	// speaks HTTP/1.1, or hasn't sent SETTINGS_ENABLE_CONNECT_PROTOCOL. Nothing was sent to
+	// it.
+	ErrNoExtendedConnect = errors.New("gale: the server doesn't accept extended CONNECT (RFC 8441)")
+	// ErrStreamRefused says that a server has answered an extended CONNECT with a status
+	// other than 2xx, which is in the response.
+	ErrStreamRefused = errors.New("gale: the server has refused the extended CONNECT: its status isn't 2xx")
+)
+
+// errNotExtended is the error of OpenStream for a request without a protocol, and
+// errOpenStream of all other methods for one with a protocol.
+var (
+	errNotExtended = errors.New("gale: OpenStream needs a request with SetConnectProtocol")
+	errOpenStream  = errors.New("gale: an extended CONNECT is sent with OpenStream")
+)
+
+// OpenStream sends an extended CONNECT over HTTP/2 (RFC 8441), a request for which
+// SetConnectProtocol was called, and waits for the head of the response. If its status is 2xx,
+// OpenStream returns the stream as a connection, which belongs to the caller. The body of req
+// isn't sent.
+//
+// The connection reads and writes the data of the stream, and flow control makes Write wait. Read
+// returns io.EOF when the server has ended its side, and a [*StreamResetError] if it has reset the
+// stream. Deadlines affect only this stream, and an operation that is late can be repeated with
+// a later deadline. Close ends the client's side, or resets the stream if a Write is waiting.
+// Then it resets the stream if the server sends more, or doesn't end its side within 5 seconds.
+// After SetLinger(0), Close resets the stream at once. CloseWrite only ends the client's side. The connection has the addresses of the connection
+// of HTTP/2, and ConnectionState if that uses TLS. It counts as a running request of the
+// client.
+//
+// ctx, Request.SetTimeout, ReadTimeout, WriteTimeout and ResponseHeaderTimeout limit the time
+// until the head has come, and nothing after that.
+//
+// The error is [ErrNoExtendedConnect] if the server doesn't accept such requests over HTTP/2,
+// [ErrStreamRefused] if its status isn't 2xx, and otherwise as for Do. With ErrStreamRefused resp
+// has the response with its body, as for Do: with StreamBody the body is a stream, and ctx limits
+// the time until its end, too. resp may be nil.
+func (c *HostClient) OpenStream(ctx context.Context, req *Request, resp *Response) (net.Conn, error) {
+	if resp == nil {
+		resp = acquireResponse()
+		defer ReleaseResponse(resp)
+	}
+	err := ctx.Err()
+	switch {
+	case req.protocol == "":
+		err = errNotExtended
+	case err == nil && req.timeout < 0:
+		err = ErrTimeout
+	}
+	if err != nil {
+		return nil, resp.failed(err)
+	}
+	k := newCall(ctx, req.timeout)
+	k.kind = callStream
+	switch err := c.doOpen(&k, req, resp); {
+	case err != nil:
+		return nil, err
+	case k.stream == nil && resp.StatusCode()/100 == 2: // of a RoundTripper that can't open streams
+		return nil, resp.failed(ErrNoExtendedConnect)
+	case k.stream == nil:
+		return nil, ErrStreamRefused
+	}
+	return k.stream, nil
+}
+
+// OpenStream is [HostClient.OpenStream] of the client for the host of the URI. The cookies of
+// Jar are sent, and those of the response are kept.
+func (c *Client) OpenStream(ctx context.Context, req *Request, resp *Response) (net.Conn, error) {
+	h, err := c.acquireHost(req)
+	if err != nil {
+		return nil, resp.failed(err)
+	}
+	defer h.uses.Add(-1)
+	hc := h.hc.Load()
+	if c.Jar == nil {
+		return hc.OpenStream(ctx, req, resp)
+	}
+	if resp == nil {
+		resp = acquireResponse()
+		defer ReleaseResponse(resp)
+	}
+	defer addCookies(c.Jar, req)()
+	nc, err := hc.OpenStream(ctx, req, resp)
+	if err == nil || err == ErrStreamRefused {
+		keepCookies(c.Jar, req.URI(), &resp.Header)
+	}
+	return nc, err
+}
+
+// awaitSettings waits for the server's SETTINGS, or the end of the connection.
+func (hc *sharedConn) awaitSettings(k *call) error {
+	hc.mu.Lock()
+	if hc.proto.Greeted() || hc.over || hc.proto.Failed() {
+		hc.mu.Unlock()
+		return nil
+	}
+	if hc.greeted == nil {
+		hc.greeted = make(chan struct{})
+	}
+	greeted := hc.greeted
+	mine := hc.claim()
+	hc.mu.Unlock()
+	if mine {
+		hc.flush(h2Tries)
+	}
+	var done <-chan struct{}
+	if k.ctx != nil {
+		done = k.ctx.Done()
+	}
+	var fires <-chan time.Time
+	if k.deadline != 0 {
+		t := AcquireTimer(max(time.Duration(k.deadline-clock.Ticks()), 0))
+		defer ReleaseTimer(t)
+		fires = t.C
+	}
+	select {
+	case <-greeted:
+		return nil
+	case <-fires:
+		return ErrTimeout
+	case <-done:
+		return k.ctx.Err()
+	}
+}
+
+// greet lets go the calls that wait for SETTINGS, under mu.
+func (hc *sharedConn) greet() {
+	if hc.greeted != nil {
+		close(hc.greeted)
+		hc.greeted = nil
+	}
+}
 
 // h2ClientTunnel is the stream of an extended CONNECT that the server has accepted, as the
 // Stream of a connection; see HostClient.OpenStream. What arrives is in the h2Reader of the

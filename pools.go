@@ -1,6 +1,9 @@
 package gale
 
 import (
+	"time"
+
+	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/lifetime"
 	"github.com/galehttp/gale/internal/pool"
 )
@@ -111,3 +114,35 @@ func (resp *Response) giveUp(l *lifetime.Loan) {
 		resp.Reset()
 	}
 }
+
+var timerPool pool.Pool
+
+// AcquireTimer returns a timer from a pool. It fires after timeout. Put it back with
+// ReleaseTimer.
+func AcquireTimer(timeout time.Duration) *time.Timer {
+	if t, ok := timerPool.Get().(*time.Timer); ok {
+		t.Reset(timeout)
+		return t
+	}
+	return time.NewTimer(timeout)
+}
+
+// ReleaseTimer stops t, which came from AcquireTimer, and puts it back into the pool.
+// Don't use t afterwards.
+func ReleaseTimer(t *time.Timer) {
+	t.Stop() // its channel holds nothing afterwards, as of Go 1.23
+	timerPool.Put(t)
+}
+
+// CoarseTimeNow returns the current time, truncated to the second.
+func CoarseTimeNow() time.Time { return clock.Now() }
+
+// noCopy makes go vet report values that are copied after their first use. A type gets
+// the check by having it as a field, which takes no memory.
+type noCopy struct{}
+
+// Lock is what go vet looks for.
+func (*noCopy) Lock() {}
+
+// Unlock is what go vet looks for.
+func (*noCopy) Unlock() {}

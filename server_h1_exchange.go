@@ -8,10 +8,54 @@ import (
 
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/engine"
 	"github.com/galehttp/gale/internal/h1"
 	"github.com/galehttp/gale/internal/head"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pool"
 )
+
+// h1Message is a request of HTTP/1.1 with its response: the context, and what only an h1Session
+// keeps for them. It is in the workspace of the engine between messages, so that an idle connection
+// holds none. Goroutines that the context was left to keep all of it.
+type h1Message struct {
+	ctx    RequestCtx
+	work   *engine.Work // where the session is fed from; valid while ctx.reach is running
+	stream requestStream
+	body   h1.Body // decodes the body of the request
+
+	// Of a response that Flush has begun:
+	keep bool // the connection may be used again
+	out  bodyOut
+}
+
+// reset makes m ready for the next message, and keeps its buffers.
+func (m *h1Message) reset() {
+	if m.ctx.flush.begun {
+		m.keep, m.out = false, bodyOut{}
+	}
+	m.ctx.reset()
+	m.work = nil
+	if m.stream.used {
+		m.stream.reset()
+	}
+}
+
+var h1Messages pool.Pool
+
+func acquireH1Message() *h1Message {
+	if m, ok := h1Messages.Get().(*h1Message); ok {
+		return m
+	}
+	return newH1Message()
+}
+
+// newH1Message returns a message that isn't from the pool.
+func newH1Message() *h1Message {
+	m := new(h1Message)
+	m.ctx.reset()
+	return m
+}
 
 // A session is the exchange of the message in flight; see exchange. A context that was
 // left to other goroutines may call only the methods about the connection.
@@ -195,4 +239,31 @@ func (ss *h1Session) detach(ctx *RequestCtx) (net.Conn, error) {
 	}
 	ss.detached, ss.bare = true, false
 	return nc, nil
+}
+
+// upgrade sends the response and lets the UpgradeHandler have the connection.
+func (ss *h1Session) upgrade(ctx *RequestCtx, w *engine.Work, next *engine.Next) {
+	ss.upgrades = true
+	to := newUpgradeSession(ctx.handover.upgrade)
+	if ss.writeGrant(ctx, w, next) {
+		ss.switchTo(to, next)
+	}
+}
+
+// writeGrant sends the response after which the program gets the connection, and ends the
+// message in flight. If a part of the request's body is left unread, its bytes would be
+// taken for bytes of the protocol: then writeGrant returns false, and the connection ends,
+// as it does if the response can't be sent, or if its end is that of the connection.
+func (ss *h1Session) writeGrant(ctx *RequestCtx, w *engine.Work, next *engine.Next) (granted bool) {
+	ss.write(ctx, w, &ctx.Response, false, next)
+	if next.Op == engine.Abort {
+		return false
+	}
+	ends := next.Op == engine.Close && !ss.tunnels(ctx.Response.StatusCode())
+	whole := !ends && !ss.unreadBody() && !ss.isLost()
+	ss.finish(ctx, w, false)
+	if !whole {
+		next.Op, next.Linger = engine.Close, true
+	}
+	return whole
 }
