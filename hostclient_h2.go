@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/galehttp/gale/internal/clientconn"
 	"github.com/galehttp/gale/internal/clock"
 	"github.com/galehttp/gale/internal/h2"
 	"github.com/galehttp/gale/internal/pool"
@@ -24,9 +25,11 @@ import (
 // out empty. mu is held for short steps, never while user code runs or a goroutine waits.
 // The lock of the pool is never taken while it is held, only before it.
 type sharedConn struct {
-	c      *HostClient
-	cc     *clientConn
-	scheme string
+	c        *HostClient
+	conn     *clientconn.Conn
+	upstream string // the address that was dialed
+	scheme   string
+	created  clock.Tick
 
 	promised atomic.Int32 // streams that calls will open which have waited; changed under the lock of the pool
 
@@ -82,12 +85,12 @@ const (
 
 // newSharedConn begins a connection of HTTP/2 over cc. Its place in the pool is reserved.
 func (c *HostClient) newSharedConn(cc *clientConn) *sharedConn {
-	hc := &sharedConn{c: c, cc: cc, scheme: "http"}
+	hc := &sharedConn{c: c, conn: &cc.conn, upstream: cc.upstream, created: cc.created, scheme: "http"}
 	if _, ok := cc.Conn().(interface{ ConnectionState() tls.ConnectionState }); ok || c.IsTLS {
 		hc.scheme = "https"
 	}
 	hc.writeFn = hc.flushPatiently
-	hc.lastIn.Store(int64(cc.created))
+	hc.lastIn.Store(int64(hc.created))
 	hc.out = hc.proto.BeginClient(c.h2Config(), nil)
 	hc.setRoom()
 	hc.upkeep.begin(hc)
@@ -128,10 +131,10 @@ func (hc *sharedConn) setRoom() {
 // what goroutines without mu see, and lets go the calls that wait for that.
 func (hc *sharedConn) unlock() {
 	hc.setRoom()
+	refuses := hc.refuses // the calls can go another way
 	hc.mu.Unlock()
-	c := hc.c
-	if c.pool.waiting.Load() > 0 && (hc.openable.Load() > 0 || hc.active.Load() == 0 || c.h2.refused.Load()) {
-		c.tellLines()
+	if hc.c.callsWait() && (refuses || hc.openable.Load() > 0 || hc.active.Load() == 0) {
+		hc.c.tellLines()
 	}
 }
 
@@ -142,7 +145,7 @@ func (hc *sharedConn) readLoop() {
 	buf := pool.Get(smallH2Read)
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("gale: reading from a %T panicked: %v\n%s", hc.cc.Conn(), p, debug.Stack())
+			err = fmt.Errorf("gale: reading from a %T panicked: %v\n%s", hc.Conn(), p, debug.Stack())
 		}
 		pool.Put(buf)
 		if ends {
@@ -150,7 +153,7 @@ func (hc *sharedConn) readLoop() {
 		}
 	}()
 	buf.B = buf.B[:cap(buf.B)]
-	conn, empty := io.Reader(hc.cc.Conn()), 0
+	conn, empty := io.Reader(hc.Conn()), 0
 	for {
 		n, rerr := pool.ReadOnce(conn, buf.B, &empty)
 		if n > 0 {
@@ -269,9 +272,8 @@ func (hc *sharedConn) goAwayBy(code h2.Code) {
 	hc.retired = true
 	if code != h2.NoError {
 		hc.reason = &HTTP2ConnError{Code: uint32(code)}
-		if code == h2.HTTP11Required && hc.c.HTTP2 != HTTP2Only {
+		if code == h2.HTTP11Required && hc.c.refusedHTTP2() {
 			hc.refuses = true
-			hc.c.h2.refuse()
 		}
 	}
 	hc.proto.All(func(st *h2.Stream) bool {
@@ -334,7 +336,7 @@ func (hc *sharedConn) end(err error) {
 	hc.out, hc.spare = nil, nil
 	hc.wakeAll()
 	hc.unlock()
-	hc.cc.conn.Cancel()
+	hc.conn.Cancel()
 }
 
 func (hc *sharedConn) retire() {
@@ -389,10 +391,10 @@ func (hc *sharedConn) giveBack(*connPool) { hc.promised.Add(-1) }
 
 func (hc *sharedConn) running() int { return int(hc.active.Load()) }
 
-func (hc *sharedConn) age() time.Duration { return hc.cc.age() }
+func (hc *sharedConn) age() time.Duration { return time.Duration(clock.Ticks() - hc.created) }
 
 // Conn returns the connection itself.
-func (hc *sharedConn) Conn() net.Conn { return hc.cc.Conn() }
+func (hc *sharedConn) Conn() net.Conn { return hc.conn.NetConn() }
 
 // idleSince returns when the last bytes have come.
 func (hc *sharedConn) idleSince() clock.Tick { return clock.Tick(hc.lastIn.Load()) }

@@ -21,6 +21,7 @@ import (
 // sharedConn.mu, and only until the call has ended or is given up: then finish clears both, so
 // that nothing touches the messages afterwards.
 type h2Call struct {
+	c      *HostClient
 	hc     *sharedConn
 	wake   chan struct{} // holds one token
 	pokeFn func()        // poke
@@ -107,7 +108,7 @@ func (s *h2Call) reset() {
 	case <-s.wake:
 	default:
 	}
-	s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil
+	s.c, s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil, nil
 	s.bits.Store(0)
 	s.began, s.continueDue, s.sentAt, s.wholeAt = 0, 0, 0, 0
 	s.sender, s.reader, s.tunnel, s.opens, s.refuse = nil, nil, nil, false, false
@@ -304,7 +305,7 @@ func (s *h2Call) lose(err error) {
 }
 
 // mayHTTP1 reports whether the request may be sent over HTTP/1.1 instead.
-func (s *h2Call) mayHTTP1() bool { return !s.got && s.hc.c.HTTP2 != HTTP2Only }
+func (s *h2Call) mayHTTP1() bool { return !s.got && s.c.HTTP2 != HTTP2Only }
 
 // fail ends the exchange with an error, under mu.
 func (s *h2Call) fail(err error) {
@@ -404,7 +405,7 @@ func (s *h2Call) giveUp(cause error) bool {
 
 // due returns when the call must stop to wait, 0 for never. bits are what has happened.
 func (s *h2Call) due(k *call, bits uint32) clock.Tick {
-	c := s.hc.c
+	c := s.c
 	due := k.deadline
 	switch {
 	case bits&h2Whole != 0:

@@ -50,7 +50,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 	if err := req.prepareHTTP2(k, out); err != nil {
 		return carryFailed, err
 	}
-	k.upstream = hc.cc.upstream
+	k.upstream = hc.upstream
 	if k.kind == callStream {
 		rules.refuse = rules.stream
 		rules.stream, rules.skip, resp.SkipBody = true, false, false
@@ -59,6 +59,7 @@ func (c *HostClient) carryHTTP2(hc *sharedConn, k *call, req *Request, resp *Res
 		}
 	}
 	s := h2Calls.Get().(*h2Call)
+	s.c = c
 	expects := k.kind != callStream && c.awaitsContinue(req)
 	got, err := s.begin(k, hc, req, resp, rules, out, expects)
 	if got != carryDone {
@@ -156,10 +157,10 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	hc.setRoom()
 	mine := hc.claim()
 	hc.mu.Unlock()
-	hc.c.passOn(k) // before the call writes, which may take long
+	s.c.passOn(k) // before the call writes, which may take long
 	if mine {
 		how := h2Tries
-		if k.ctx == nil && k.deadline == 0 && !s.timed && hc.c.WriteTimeout <= 0 && !expects {
+		if k.ctx == nil && k.deadline == 0 && !s.timed && s.c.WriteTimeout <= 0 && !expects {
 			how = h2Waits // nothing can end the call while it waits
 		}
 		hc.flush(how)
@@ -169,7 +170,7 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 
 // listen sets what s records of the exchange, and for what the call is woken.
 func (s *h2Call) listen(k *call, resp *Response, rules *readRules, out *h2Outgoing, expects bool) {
-	c := s.hc.c
+	c := s.c
 	s.limit, s.skip, s.tells, s.refuse = rules.limit, rules.skip, k.ctx != nil, rules.refuse
 	s.timed = c.ReadTimeout > 0 || c.ResponseHeaderTimeout > 0
 	s.wants = h2Done | h2Whole
@@ -234,22 +235,6 @@ func (s *h2Call) open(k *call, req *Request, out *h2Outgoing) (carryOutcome, err
 	return carryFailed, fmt.Errorf("gale: the request can't be sent over HTTP/2: %w", err)
 }
 
-// beginBody begins to send a body in memory, under mu.
-func (s *h2Call) beginBody(body []byte) {
-	s.rest = body
-	if !s.sendRest() {
-		s.hc.proto.Queue(s.st)
-	}
-}
-
-// beginStream begins to send a body stream, under mu. The request has it no more.
-func (s *h2Call) beginStream(req *Request, out *h2Outgoing) {
-	s.sender = newH2Sender(s, req, out)
-	s.trails = s.trails && s.sender.section == nil
-	req.bodyStream, req.streamWriter = nil, nil
-	go s.sender.run()
-}
-
 // run waits for the response: its end, or its head if it is streamed.
 func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, expects bool) error {
 	if expects {
@@ -257,7 +242,7 @@ func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, e
 			return err
 		}
 	}
-	t := s.hc.c.Trace
+	t := s.c.Trace
 	if t == nil && !rules.stream && !s.tells {
 		_, err := s.await(k, h2Done)
 		return err
@@ -309,7 +294,7 @@ func (s *h2Call) run(k *call, req *Request, rules *readRules, out *h2Outgoing, e
 // read it after that: see readsOn, and the response may have come together with the 100.
 func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	hc := s.hc
-	wait := hc.c.ExpectContinueTimeout
+	wait := s.c.ExpectContinueTimeout
 	if wait == 0 {
 		wait = DefaultExpectContinueTimeout
 	}
@@ -328,7 +313,7 @@ func (s *h2Call) awaitContinue(k *call, req *Request, out *h2Outgoing) error {
 	if err != nil {
 		return err
 	}
-	if hc.c.WriteTimeout > 0 {
+	if s.c.WriteTimeout > 0 {
 		s.began = clock.Ticks()
 	}
 	hc.mu.Lock()

@@ -63,10 +63,15 @@ func (c *HostClient) learn() hostProto {
 	return hostProto(c.h2.proto.Load())
 }
 
-// refuse records that the server wants HTTP/1.1.
-func (x *h2Host) refuse() {
-	x.refused.Store(true)
-	x.proto.Store(uint32(protoHTTP1))
+// refusedHTTP2 records that the server wants HTTP/1.1. It does nothing, and returns false, if the
+// client must not speak that.
+func (c *HostClient) refusedHTTP2() bool {
+	if c.HTTP2 == HTTP2Only {
+		return false
+	}
+	c.h2.refused.Store(true)
+	c.h2.proto.Store(uint32(protoHTTP1))
+	return true
 }
 
 // speaksHTTP1 records that the server has chosen HTTP/1.1 for a connection that could be of

@@ -63,6 +63,80 @@ func (req *Request) outgoing() (o h2Outgoing, err error) {
 	return o, nil
 }
 
+// beginBody begins to send a body in memory, under mu.
+func (s *h2Call) beginBody(body []byte) {
+	s.rest = body
+	if !s.sendRest() {
+		s.hc.proto.Queue(s.st)
+	}
+}
+
+// beginStream begins to send a body stream, under mu. The request has it no more.
+func (s *h2Call) beginStream(req *Request, out *h2Outgoing) {
+	s.sender = newH2Sender(s, req, out)
+	s.trails = s.trails && s.sender.section == nil
+	req.bodyStream, req.streamWriter = nil, nil
+	go s.sender.run()
+}
+
+// sendOn is called when there is room for more of the body, and it is the turn of the stream,
+// under mu. Other goroutines send the bodies that are streams, and the bytes of tunnels: they queue
+// the stream again if they must.
+func (s *h2Call) sendOn() {
+	switch {
+	case s.sender != nil:
+		s.hc.proto.Unqueue(s.st)
+		s.sender.poke()
+	case s.tunnel != nil:
+		s.hc.proto.Unqueue(s.st)
+		s.tunnel.changed.Broadcast()
+	default:
+		s.sendRest() // at its end the stream leaves the schedule
+	}
+}
+
+// appendData appends a part of a body, under mu, and returns how much of it.
+func (s *h2Call) appendData(b []byte, end bool) (n int) {
+	hc := s.hc
+	hc.out, n = hc.proto.AppendData(hc.out, s.st, b, end)
+	return n
+}
+
+// sendRest sends as much of a body in memory as there is room for, under mu. It returns true
+// if all of it was sent.
+func (s *h2Call) sendRest() bool {
+	for len(s.hc.out) < maxH2Sent {
+		part := s.rest[:min(len(s.rest), maxH2Part)]
+		last := len(part) == len(s.rest)
+		n := s.appendData(part, last && !s.trails)
+		s.rest = s.rest[n:]
+		if n < len(part) {
+			return false
+		}
+		if last {
+			s.endRequest()
+			return true
+		}
+	}
+	return false
+}
+
+// endRequest sends the trailer section, if there is one, and notes that the request was sent,
+// under mu.
+func (s *h2Call) endRequest() {
+	hc := s.hc
+	s.rest = nil
+	switch {
+	case s.trails && s.req != nil:
+		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.req.Header.s.Trailers)
+	case s.trails:
+		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.trailersOut)
+	case !s.st.Ended():
+		hc.out, _ = hc.proto.AppendData(hc.out, s.st, nil, true)
+	}
+	s.allSent()
+}
+
 // h2Sender sends a body stream over HTTP/2.
 type h2Sender struct {
 	bodySender

@@ -31,7 +31,7 @@ func TestHTTP2ClientConnAge(t *testing.T) {
 	}
 	hc := oneConn(t, c)
 	hc.mu.Lock()
-	hc.cc.created -= 2 * 3600e9
+	hc.created -= 2 * 3600e9
 	hc.mu.Unlock()
 	second := get()
 	if second == first {

@@ -102,7 +102,7 @@ func (hc *sharedConn) upkeepAt(now clock.Tick) {
 	hc.wakeAll()
 	hc.unlock()
 	if expired {
-		hc.c.pool.count(&hc.c.pool.stats.Expired)
+		hc.c.countExpired()
 	}
 	if mine {
 		hc.flushApart()
@@ -124,7 +124,7 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 		return nil, false
 	case hc.ending:
 		return cmp.Or(hc.cause, io.ErrUnexpectedEOF), false
-	case !hc.proto.Settled() && since(hc.cc.created) >= h2SettingsLimit:
+	case !hc.proto.Settled() && since(hc.created) >= h2SettingsLimit:
 		hc.proto.Fail(h2.SettingsTimeout)
 		return nil, false
 	case hc.proto.InHead() && since(hc.proto.HeadSince()) >= h2HeadLimit,

@@ -57,7 +57,7 @@ func (hc *sharedConn) flush(how h2Patience) {
 		if !fine { // a method of the user's connection panicked, or ended the goroutine
 			err := io.ErrUnexpectedEOF
 			if p := recover(); p != nil {
-				err = fmt.Errorf("gale: writing to a %T panicked: %v\n%s", hc.cc.Conn(), p, debug.Stack())
+				err = fmt.Errorf("gale: writing to a %T panicked: %v\n%s", hc.Conn(), p, debug.Stack())
 			}
 			hc.end(err)
 		}
@@ -70,7 +70,7 @@ func (hc *sharedConn) flush(how h2Patience) {
 		if b == nil {
 			break
 		}
-		tries := how != h2Stays && hc.cc.conn.CanTry()
+		tries := how != h2Stays && hc.conn.CanTry()
 		if how != h2Stays && round == maxH2Rounds || how == h2Tries && !tries {
 			hc.unsent = b
 			hc.flushApart()
@@ -79,9 +79,9 @@ func (hc *sharedConn) flush(how h2Patience) {
 		var n int
 		var err error
 		if tries {
-			n, err = hc.cc.conn.TryWrite(b)
+			n, err = hc.conn.TryWrite(b)
 		} else {
-			n, err = hc.cc.conn.Write(b)
+			n, err = hc.conn.Write(b)
 		}
 		if err != nil {
 			hc.writeFailed(b[n:], err)
@@ -165,59 +165,6 @@ func (hc *sharedConn) fill() {
 		if st == nil {
 			return
 		}
-		s := h2CallOf(st)
-		if s.sender != nil {
-			hc.proto.Unqueue(st) // its goroutine continues, and queues it again if it must
-			s.sender.poke()
-			continue
-		}
-		if s.tunnel != nil {
-			hc.proto.Unqueue(st)
-			s.tunnel.changed.Broadcast()
-			continue
-		}
-		s.sendRest() // at its end the stream leaves the schedule
+		h2CallOf(st).sendOn()
 	}
-}
-
-// appendData appends a part of a body, under mu, and returns how much of it.
-func (s *h2Call) appendData(b []byte, end bool) (n int) {
-	hc := s.hc
-	hc.out, n = hc.proto.AppendData(hc.out, s.st, b, end)
-	return n
-}
-
-// sendRest sends as much of a body in memory as there is room for, under mu. It returns true
-// if all of it was sent.
-func (s *h2Call) sendRest() bool {
-	for len(s.hc.out) < maxH2Sent {
-		part := s.rest[:min(len(s.rest), maxH2Part)]
-		last := len(part) == len(s.rest)
-		n := s.appendData(part, last && !s.trails)
-		s.rest = s.rest[n:]
-		if n < len(part) {
-			return false
-		}
-		if last {
-			s.endRequest()
-			return true
-		}
-	}
-	return false
-}
-
-// endRequest sends the trailer section, if there is one, and notes that the request was sent,
-// under mu.
-func (s *h2Call) endRequest() {
-	hc := s.hc
-	s.rest = nil
-	switch {
-	case s.trails && s.req != nil:
-		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.req.Header.s.Trailers)
-	case s.trails:
-		hc.out = hc.proto.AppendTrailers(hc.out, s.st, &s.trailersOut)
-	case !s.st.Ended():
-		hc.out, _ = hc.proto.AppendData(hc.out, s.st, nil, true)
-	}
-	s.allSent()
 }

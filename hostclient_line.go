@@ -157,9 +157,12 @@ func (c *HostClient) serveFirst(line *waiterList) bool {
 	return ok
 }
 
+// callsWait reports whether calls wait in a line, or had waited and have not begun to use their room.
+func (c *HostClient) callsWait() bool { return c.pool.waiting.Load() > 0 }
+
 // tellLines is serveLines without the lock, if a call waits.
 func (c *HostClient) tellLines() {
-	if c.pool.waiting.Load() == 0 {
+	if !c.callsWait() {
 		return
 	}
 	c.pool.mu.Lock()

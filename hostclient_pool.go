@@ -251,6 +251,9 @@ func (c *HostClient) popIdle() (w wire) {
 // there was one. The caller holds the lock, and has the place then.
 func (p *connPool) yieldPlace() bool { return p.idle.n > 0 && p.idle.popFront().yield() }
 
+// countExpired counts a wire that was idle for too long.
+func (c *HostClient) countExpired() { c.pool.count(&c.pool.stats.Expired) }
+
 func (p *connPool) count(n *uint64) {
 	p.mu.Lock()
 	*n++

@@ -23,7 +23,7 @@ type sharedWires struct {
 // readyWire returns the shared wire that calls use first, if it has room and no call waits, or nil.
 func (c *HostClient) readyWire() wire {
 	first := c.pool.shared.first.Load()
-	if first == nil || c.pool.waiting.Load() > 0 {
+	if first == nil || c.callsWait() {
 		return nil
 	}
 	w := *first
