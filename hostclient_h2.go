@@ -53,11 +53,9 @@ type sharedConn struct {
 	unsent  []byte          // the rest of what that goroutine writes; it owns the field
 	writes  uint64          // how often out was taken
 	served  int             // complete responses
-	over    bool            // no more is read and sent
-	mute    bool            // a write has failed, so that no goroutine writes any more
+	stage   sharedStage     // only advances
+	mute    bool            // a write has failed, so that no goroutine writes any more; it is ending, or over
 	cause   error           // why it is over or mute
-	retired bool            // it takes no more calls, and ends when the last one has
-	ending  bool            // GOAWAY was queued; it ends when out is written
 	reason  *HTTP2ConnError // with which error code it has ended, or will; nil for none
 	refuses bool            // the code of a GOAWAY was HTTP_1_1_REQUIRED
 
@@ -66,6 +64,16 @@ type sharedConn struct {
 	upkeep h2Upkeep
 	lively bool // an event other than the answer to a PING has come; see h2Upkeep
 }
+
+// sharedStage says how far the end of a sharedConn has come.
+type sharedStage uint8
+
+const (
+	sharedOpen    sharedStage = iota // it takes calls
+	sharedRetired                    // it takes no more calls, and ends when the last one has
+	sharedEnding                     // GOAWAY was queued; it ends when out is written, or no more can be
+	sharedOver                       // no more is read and sent
+)
 
 // The sizes of buffers, in bytes.
 const (
@@ -116,7 +124,7 @@ func (c *HostClient) h2Config() *h2.Config {
 // setRoom stores what goroutines without mu see, under mu.
 func (hc *sharedConn) setRoom() {
 	room := 0
-	if !hc.over && !hc.retired && !hc.ending && len(hc.out) < maxH2Backlog {
+	if hc.takesCalls() {
 		room = hc.proto.CanOpen()
 	}
 	if r := int32(room); hc.openable.Load() != r {
@@ -126,6 +134,12 @@ func (hc *sharedConn) setRoom() {
 		hc.active.Store(n)
 	}
 }
+
+// takesCalls reports whether streams can be opened, as far as the server allows more, under mu.
+func (hc *sharedConn) takesCalls() bool { return hc.stage == sharedOpen && len(hc.out) < maxH2Backlog }
+
+// advance makes stage at least to, under mu.
+func (hc *sharedConn) advance(to sharedStage) { hc.stage = max(hc.stage, to) }
 
 // unlock releases mu after a change that may have ended streams or made room for more: it stores
 // what goroutines without mu see, and lets go the calls that wait for that.
@@ -213,7 +227,7 @@ func (hc *sharedConn) handle(b []byte) (woken []*h2Call, mine, open bool) {
 	hc.lastIn.Store(int64(now))
 	hc.mu.Lock()
 	defer hc.unlock()
-	if hc.over || hc.proto.Failed() {
+	if hc.stage == sharedOver || hc.proto.Failed() {
 		return nil, false, false
 	}
 	var ev h2.Event
@@ -266,10 +280,18 @@ func (hc *sharedConn) event(ev *h2.Event) {
 
 func h2CallOf(st *h2.Stream) *h2Call { return st.Owner.(*h2Call) }
 
+// greet lets go the calls that wait for SETTINGS, under mu.
+func (hc *sharedConn) greet() {
+	if hc.greeted != nil {
+		close(hc.greeted)
+		hc.greeted = nil
+	}
+}
+
 // goAwayBy handles GOAWAY, under mu. Streams that the server will not process fail, and are
 // sent again on another connection. The others continue.
 func (hc *sharedConn) goAwayBy(code h2.Code) {
-	hc.retired = true
+	hc.advance(sharedRetired)
 	if code != h2.NoError {
 		hc.reason = &HTTP2ConnError{Code: uint32(code)}
 		if code == h2.HTTP11Required && hc.c.refusedHTTP2() {
@@ -287,7 +309,7 @@ func (hc *sharedConn) goAwayBy(code h2.Code) {
 // failAll fails all streams because the server broke the protocol, under mu.
 func (hc *sharedConn) failAll() {
 	hc.greet()
-	hc.retired, hc.ending = true, true
+	hc.advance(sharedEnding)
 	hc.upkeep.hurry(hc)
 	hc.reason = &HTTP2ConnError{Code: uint32(hc.proto.Code()), Local: true, early: !hc.proto.Greeted()}
 	hc.proto.All(func(st *h2.Stream) bool {
@@ -309,8 +331,8 @@ func (hc *sharedConn) lossOf(err error) error {
 
 // maybeEnd begins the end of a connection that takes no more calls and has none, under mu.
 func (hc *sharedConn) maybeEnd() {
-	if hc.retired && !hc.ending && !hc.over && hc.proto.Streams() == 0 {
-		hc.ending = true
+	if hc.stage == sharedRetired && hc.proto.Streams() == 0 {
+		hc.stage = sharedEnding
 		hc.proto.Stop()
 		hc.out = hc.proto.AppendControl(hc.out)
 		hc.upkeep.hurry(hc)
@@ -325,7 +347,7 @@ func (hc *sharedConn) end(err error) {
 	}
 	defer hc.c.unshare(hc) // even if Close ends the goroutine
 	hc.mu.Lock()
-	hc.over, hc.cause = true, err
+	hc.stage, hc.cause = sharedOver, err
 	hc.greet()
 	loss := hc.lossOf(err)
 	hc.proto.All(func(st *h2.Stream) bool {
@@ -347,7 +369,7 @@ func (hc *sharedConn) retire() {
 
 // refuseCalls is retire under mu.
 func (hc *sharedConn) refuseCalls() {
-	hc.retired = true
+	hc.advance(sharedRetired)
 	hc.maybeEnd()
 	hc.setRoom()
 	if hc.claim() {

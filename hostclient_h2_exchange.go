@@ -142,7 +142,7 @@ func (s *h2Call) begin(k *call, hc *sharedConn, req *Request, resp *Response, ru
 	}
 	s.req, s.resp, s.trails = req, resp, out.trails
 	if req.ConnectionClose() {
-		hc.retired = true
+		hc.advance(sharedRetired)
 	}
 	switch {
 	case s.opens, out.isEmpty():
@@ -200,7 +200,7 @@ func (s *h2Call) listen(k *call, resp *Response, rules *readRules, out *h2Outgoi
 // stream, and never will.
 func (s *h2Call) open(k *call, req *Request, out *h2Outgoing) (carryOutcome, error) {
 	hc := s.hc
-	if hc.over || hc.retired || hc.ending || len(hc.out) >= maxH2Backlog {
+	if !hc.takesCalls() {
 		if hc.proto.Last() == 0 {
 			return carryRetry, hc.lossOf(hc.cause)
 		}

@@ -188,7 +188,7 @@ func upkeepWhileQuiet(t *testing.T, hc *sharedConn, d time.Duration) {
 		await.Until(t, "the end of a write", func() bool {
 			hc.mu.Lock()
 			defer hc.mu.Unlock()
-			return !hc.writing || hc.over
+			return !hc.writing || hc.stage == sharedOver
 		})
 		hc.upkeepAt(now.Add(step))
 	}

@@ -105,7 +105,7 @@ func (c *Client) OpenStream(ctx context.Context, req *Request, resp *Response) (
 // awaitSettings waits for the server's SETTINGS, or the end of the connection.
 func (hc *sharedConn) awaitSettings(k *call) error {
 	hc.mu.Lock()
-	if hc.proto.Greeted() || hc.over || hc.proto.Failed() {
+	if hc.proto.Greeted() || hc.stage == sharedOver || hc.proto.Failed() {
 		hc.mu.Unlock()
 		return nil
 	}
@@ -135,14 +135,6 @@ func (hc *sharedConn) awaitSettings(k *call) error {
 		return ErrTimeout
 	case <-done:
 		return k.ctx.Err()
-	}
-}
-
-// greet lets go the calls that wait for SETTINGS, under mu.
-func (hc *sharedConn) greet() {
-	if hc.greeted != nil {
-		close(hc.greeted)
-		hc.greeted = nil
 	}
 }
 

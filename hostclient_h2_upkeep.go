@@ -87,14 +87,14 @@ func (hc *sharedConn) tick() { hc.upkeepAt(clock.Ticks()) }
 func (hc *sharedConn) upkeepAt(now clock.Tick) {
 	hc.mu.Lock()
 	err, expired := hc.check(now)
-	if err == nil && !hc.over {
+	if err == nil && hc.stage != sharedOver {
 		hc.rearm(now)
 	}
 	if expired {
-		hc.retired = true
+		hc.advance(sharedRetired)
 		hc.maybeEnd()
 	}
-	if hc.proto.Failed() && !hc.ending && !hc.over {
+	if hc.proto.Failed() && hc.stage < sharedEnding {
 		hc.failAll()
 	}
 	hc.out = hc.proto.AppendControl(hc.out)
@@ -120,9 +120,9 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	since := func(t clock.Tick) time.Duration { return time.Duration(now - t) }
 	in := hc.idleSince()
 	switch {
-	case hc.over:
+	case hc.stage == sharedOver:
 		return nil, false
-	case hc.ending:
+	case hc.stage == sharedEnding:
 		return cmp.Or(hc.cause, io.ErrUnexpectedEOF), false
 	case !hc.proto.Settled() && since(hc.created) >= h2SettingsLimit:
 		hc.proto.Fail(h2.SettingsTimeout)

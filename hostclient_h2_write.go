@@ -12,7 +12,7 @@ import (
 // claim makes the caller the goroutine that writes, if there is something to write and no
 // goroutine does, under mu. It must call flush then.
 func (hc *sharedConn) claim() bool {
-	if hc.writing || hc.over || len(hc.out) == 0 && !hc.proto.CanSend() && !(hc.ending && hc.proto.Streams() == 0) {
+	if hc.writing || hc.stage == sharedOver || len(hc.out) == 0 && !hc.proto.CanSend() && !(hc.stage == sharedEnding && hc.proto.Streams() == 0) {
 		return false
 	}
 	hc.writing = true
@@ -102,10 +102,10 @@ func (hc *sharedConn) flush(how h2Patience) {
 func (hc *sharedConn) writeFailed(rest []byte, err error) {
 	hc.mu.Lock()
 	readerIsGone := hc.proto.Failed()
-	if !hc.over && !readerIsGone {
+	if hc.stage != sharedOver && !readerIsGone {
 		hc.taken -= uint64(len(rest))
 		hc.unsent, hc.mute, hc.cause = nil, true, err
-		hc.retired, hc.ending = true, true
+		hc.advance(sharedEnding)
 		hc.upkeep.hurry(hc)
 		loss := hc.lossOf(err)
 		hc.proto.All(func(st *h2.Stream) bool {
@@ -138,9 +138,9 @@ func (hc *sharedConn) nextOut() (b []byte) {
 	hc.mu.Lock()
 	hc.fill()
 	hc.maybeEnd()
-	if len(hc.out) == 0 || hc.over {
+	if len(hc.out) == 0 || hc.stage == sharedOver {
 		hc.writing, hc.unsent = false, nil
-		last := hc.ending && !hc.over
+		last := hc.stage == sharedEnding
 		hc.wakeAll()
 		hc.unlock()
 		if last {

@@ -54,7 +54,7 @@ func (s *h2Stream) take(b []byte, end bool, now clock.Tick) {
 // expected is mayCome if the request was not accepted yet. Otherwise, and if the runner
 // already has the head, it is negative. It is called under mu.
 func (s *h2Stream) expected() int64 {
-	if s.step != h2Accept || s.runs {
+	if s.step != h2Accept || s.turn == h2Runs {
 		return -1 // the header belongs to the runner, and then to the handler
 	}
 	return s.mayCome()
@@ -119,7 +119,7 @@ func (s *h2Stream) collect() bool {
 		ss.out = ss.proto.AppendControl(ss.out)
 		return true
 	}
-	s.step, s.runs, s.collects = h2Collect, false, true
+	s.step, s.turn, s.collects = h2Collect, h2Rests, true
 	ss.proto.Collect(s.st)
 	ss.out = ss.proto.AppendControl(ss.out)
 	s.time()

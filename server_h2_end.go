@@ -168,7 +168,7 @@ func (ss *h2Session) endInput() {
 func (ss *h2Session) cutStalled() {
 	ss.proto.All(func(st *h2.Stream) bool {
 		s := h2StreamOf(st)
-		if waits := s.stalled != 0 || s.step == h2Send && !s.runs; waits && s.sendErr == nil && ss.proto.SendRoom(st) == 0 {
+		if waits := s.stalled != 0 || s.step == h2Send && s.turn != h2Runs; waits && s.sendErr == nil && ss.proto.SendRoom(st) == 0 {
 			ss.proto.ResetStream(st, h2.Cancel)
 			s.fail(ErrClientGone, true)
 		}

@@ -89,7 +89,7 @@ func (s *h2Stream) stall(progress bool) {
 // responses that wait for it get no turn in which to notice that.
 func (ss *h2Session) stallQueued() {
 	ss.proto.All(func(st *h2.Stream) bool {
-		if s := h2StreamOf(st); s.step == h2Send && !s.runs && s.stalled == 0 && !ss.halved { // or cutStalled ends it
+		if s := h2StreamOf(st); s.step == h2Send && s.turn != h2Runs && s.stalled == 0 && !ss.halved { // or cutStalled ends it
 			s.stall(false)
 			s.time()
 		}
@@ -109,7 +109,7 @@ func (ss *h2Session) sendQueued() {
 			return
 		}
 		s := h2StreamOf(st)
-		if s.step != h2Send || s.runs {
+		if s.step != h2Send || s.turn == h2Runs {
 			ss.proto.Unqueue(st) // a goroutine sends: it queues the stream again if it must
 			s.senders.Broadcast()
 			continue

@@ -11,10 +11,10 @@ import (
 // push puts a stream into the list of streams whose user code can run, under mu. Feed
 // runs it: a caller outside of Open, Feed and Stall must call wake.
 func (ss *h2Session) push(s *h2Stream) {
-	if s.queued || s.runs {
+	if s.turn != h2Rests {
 		return
 	}
-	s.queued = true
+	s.turn = h2Queued
 	if ss.last == nil {
 		ss.first = s
 	} else {
@@ -77,7 +77,7 @@ func (ss *h2Session) pop() *h2Stream {
 		s.collects = false
 		s.collected()
 	}
-	s.queued, s.runs = false, true
+	s.turn = h2Runs
 	return s
 }
 
@@ -162,7 +162,7 @@ func (ss *h2Session) popRest() *h2Stream {
 }
 
 // run does the next step of a stream that runs user code. It is called without mu, by the
-// runner: the goroutine that owns the stream until finish, or until s.runs is false
+// runner: the goroutine that owns the stream until finish, or until turn is h2Rests
 // again. sharer is the runner's Sharer if it shares the connection, else nil.
 func (s *h2Stream) run(sharer *engine.Sharer) {
 	returned := false

@@ -205,7 +205,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 		return true
 	}
 	s.keepUnsent()
-	s.step, s.runs = h2Send, false
+	s.step, s.turn = h2Send, h2Rests
 	ss.proto.Queue(s.st)
 	s.time()
 	return false

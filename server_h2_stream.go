@@ -22,10 +22,19 @@ const (
 	h2Finish                // a runner ends it
 )
 
+// h2Turn says who does the next step of a stream.
+type h2Turn uint8
+
+const (
+	h2Rests  h2Turn = iota // the session, if there is something to do
+	h2Queued               // a runner that will take it from the list of streams that are ready
+	h2Runs                 // a runner does
+)
+
 // h2Stream is one request on an HTTP/2 connection, and its response. It is the exchange of
 // its context.
 //
-// While runs is set, one goroutine, the runner, owns h2Serving, and step. Otherwise the
+// While turn is h2Runs, one goroutine, the runner, owns h2Serving, and step. Otherwise the
 // goroutine that holds h2Session.mu owns them. That lock guards the other parts;
 // goroutines of the handler use these too. ss, ctx and came stay as they are.
 type h2Stream struct {
@@ -39,8 +48,11 @@ type h2Stream struct {
 	h2StreamOut
 }
 
-// h2Serving is what the runner of a stream knows. If refusal is set or answered is, the handler
-// doesn't run.
+// h2Serving is what the runner of a stream knows, in the order in which it learns it:
+//
+//	before the handler   at most one of refusal, answered and streamed; with the first two it doesn't run
+//	after it             left, unless it returned in time; broke sets it in its place
+//	at the end           ended; finish reads the others for the last time
 type h2Serving struct {
 	refusal error        // why the handler isn't called
 	lender  *serverGuard // that guards the request, or nil
@@ -55,18 +67,17 @@ type h2Serving struct {
 	outBody  h2Out
 }
 
-// h2Place is where a stream is in its session, under h2Session.mu. A stream that is queued doesn't
-// run.
+// h2Place is where a stream is in its session, under h2Session.mu.
 type h2Place struct {
-	st           *h2.Stream // nil when the stream is over
-	limits       requestLimits
-	step         h2Step
-	queued, runs bool      // it is in the list of streams that are ready; see h2Stream
-	collects     bool      // its body waits in memory for the rest of it, or for the handler
-	next         *h2Stream // in that list
-	done         door.Done // is told when the client has gone
-	tunnel       *h2Tunnel // the connection that the stream has become, or nil
-	timed        bool      // counted in ss.waiting
+	st       *h2.Stream // nil when the stream is over
+	limits   requestLimits
+	step     h2Step
+	turn     h2Turn
+	collects bool      // its body waits in memory for the rest of it, or for the handler
+	next     *h2Stream // in the list of streams that are ready
+	done     door.Done // is told when the client has gone
+	tunnel   *h2Tunnel // the connection that the stream has become, or nil
+	timed    bool      // counted in ss.waiting
 }
 
 // h2StreamIn is the body of the request, under h2Session.mu. in holds what has arrived and was not
@@ -149,7 +160,7 @@ func (s *h2Stream) fail(err error, reset bool) {
 	s.readers.Broadcast()
 	s.senders.Broadcast()
 	s.time()
-	if s.runs || s.queued {
+	if s.turn != h2Rests {
 		return
 	}
 	switch {

@@ -157,7 +157,7 @@ func TestH2Unsent(t *testing.T) {
 						open(maxUnsent>>10 + 8)
 						await.Until(t, "as much as may wait, and no handler", func() bool {
 							full, runs := false, false
-							held(hs, func(s *h2Stream) { full, runs = s.ss.unsent >= maxUnsent, runs || s.runs })
+							held(hs, func(s *h2Stream) { full, runs = s.ss.unsent >= maxUnsent, runs || s.turn == h2Runs })
 							return full && !runs
 						})
 						was := ran.Load()
