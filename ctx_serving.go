@@ -55,7 +55,7 @@ func (sc *serverConn) start(ctx *RequestCtx, x limited, o *outcome) (answers boo
 // hasAnswered reports whether a hook that has returned has answered the request of ctx. If not, it drops what
 // the hook has set in the response.
 func (sc *serverConn) hasAnswered(ctx *RequestCtx, o *outcome) bool {
-	if o.detached || ctx.timedOut.Load() != nil {
+	if *o == tookConn || ctx.timedOut.Load() != nil {
 		return true // a late hook still uses ctx
 	}
 	ctx.keepConn()
@@ -155,7 +155,8 @@ func (sc *serverConn) handleRefused(ctx *RequestCtx, err error, o *outcome) (ret
 }
 
 // wrestLate reports whether goroutines of the handler may go on using ctx: it timed out, or has not
-// returned. If so, it calls wrest.
+// returned. If so, it calls wrest. So a handler that returned may be late or not, and one that didn't
+// is late.
 func (ctx *RequestCtx) wrestLate(returned bool) (late bool) {
 	if returned && ctx.timedOut.Load() == nil {
 		return false
@@ -168,11 +169,11 @@ func (ctx *RequestCtx) wrestLate(returned bool) (late bool) {
 // BeforeSend, unless Flush has done so, and returns the response to send, and what gets
 // the connection after it, or in its place. The response is nil if what was sent must be broken off.
 func (sc *serverConn) choose(ctx *RequestCtx, of door.HijackOf, o *outcome) (*Response, door.Hijack) {
-	if o.aborted || ctx.flush.begun && ctx.timedOut.Load() != nil {
+	if *o == brokeConn || ctx.flush.begun && ctx.timedOut.Load() != nil {
 		return nil, door.Hijack{}
 	}
 	resp, h := ctx.choose(of)
-	if o.aborted { // in a function of BeforeSend
+	if *o == brokeConn { // in a function of BeforeSend
 		return nil, door.Hijack{}
 	}
 	return resp, h

@@ -196,7 +196,7 @@ type toyStream struct {
 	done     door.Done
 	begun    bool // the head was sent
 
-	outcome
+	outcome  outcome
 	answered bool // see serverConn.judge
 	returned bool // the program has not ended the goroutine
 	isHead   bool
@@ -376,7 +376,9 @@ func (st *toyStream) serve() {
 func (st *toyStream) finish(fine bool) {
 	c, ctx := st.c, st.ctx
 	defer c.running.Done()
-	st.aborted = st.aborted || !st.returned
+	if !st.returned {
+		st.outcome.abort()
+	}
 	late := ctx.wrestLate(fine)
 	resp, _ := c.choose(ctx, door.HijackNever, &st.outcome)
 	code := ToyInternalError
@@ -388,7 +390,7 @@ func (st *toyStream) finish(fine bool) {
 		c.guard(ctx, &st.outcome, func() { err = st.send(resp) })
 	}
 	switch {
-	case resp == nil || st.cut || st.aborted || err != nil:
+	case resp == nil || st.cut || st.outcome == brokeConn || err != nil:
 		st.frame("reset", code, "")
 	default:
 		if t := bytes.ReplaceAll(resp.Header.TrailerHeader(), []byte("\r\n"), []byte("\n")); len(t) > 1 {
@@ -424,9 +426,9 @@ func (st *toyStream) handle() (returned bool) {
 		}
 		refusal, st.answered = err, v == answered
 	}) {
-		st.aborted = true // a hook has panicked
+		st.outcome.abort() // a hook has panicked
 	}
-	if st.answered || st.aborted {
+	if st.answered || st.outcome == brokeConn {
 		return true
 	}
 	switch {

@@ -48,7 +48,7 @@ type h1Session struct {
 		tunnel    bool // CONNECT to a host, not to a path
 		plain     bool // HTTP/1.1, and a 200 has a body with a length
 	}
-	outcome
+	outcome      outcome
 	writeLimited bool // the engine was told a deadline for writes
 	boundsDiffer bool // the engine was told other bounds than those of fixed
 	shared       bool // a context that refers to the session was left to other goroutines
@@ -411,7 +411,7 @@ func (ss *h1Session) Closed(err error) {
 		}
 		defer ss.abandon(ctx)
 	}
-	if ss.detached {
+	if ss.outcome == tookConn {
 		return
 	}
 	if ss.counts() {

@@ -87,7 +87,7 @@ func (ss *h1Session) override(c RequestConfig, bounds bool) *requestLimits {
 // endEarly ends a request that a hook has answered. It returns false.
 func (ss *h1Session) endEarly(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	late := ctx.wrestLate(true)
-	if ss.detached {
+	if ss.outcome == tookConn {
 		ss.finish(ctx, w, late)
 		return false
 	}

@@ -218,7 +218,7 @@ func (ss *h1Session) HijackNow(ctx *RequestCtx) (nc net.Conn, err error) {
 // Interrupt makes writes to the connection fail, which then can't be used again.
 func (ss *h1Session) Interrupt() {
 	ss.c.InterruptWrites()
-	ss.aborted = true
+	ss.outcome.abort()
 }
 
 // detach takes the connection out of the engine. ctx can't use it any more.
@@ -237,7 +237,7 @@ func (ss *h1Session) detach(ctx *RequestCtx) (net.Conn, error) {
 	if ss.over() {
 		ctx.done.Load().hurry()
 	}
-	ss.detached, ss.bare = true, false
+	ss.outcome, ss.bare = tookConn, false
 	return nc, nil
 }
 

@@ -432,7 +432,7 @@ const (
 // left, so that the connection can be used again. It consumes the bytes that have
 // arrived.
 func (ss *h1Session) mayDrain(w *engine.Work) bool {
-	if ss.m.stream.owesContinue.Load() || ss.aborted {
+	if ss.m.stream.owesContinue.Load() || ss.outcome == brokeConn {
 		return false // the client may or may not send the body
 	}
 	if ss.cfg.stream && ss.m.stream.failed() {

@@ -23,7 +23,7 @@ func (ss *h1Session) answer(w *engine.Work, next *engine.Next) (ok bool) {
 	ss.boundWrites()
 	fine := ss.handle(ctx, &ss.outcome)
 	late := ctx.wrestLate(fine)
-	if ss.lost = ss.lost || !fine; ss.detached { // lost: whatever PanicHandler has flushed
+	if ss.lost = ss.lost || !fine; ss.outcome == tookConn { // lost: whatever PanicHandler has flushed
 		ss.finish(ctx, w, late)
 		return false
 	}
@@ -84,7 +84,7 @@ func (ss *h1Session) hijackOf() (of door.HijackOf) {
 // not be read.
 func (ss *h1Session) refusesBody(ctx *RequestCtx, w *engine.Work, next *engine.Next) bool {
 	err := ctx.unheard()
-	if err == nil || ss.aborted || ctx.flush.begun || ctx.hookStage.Load() != hooksOpen {
+	if err == nil || ss.outcome == brokeConn || ctx.flush.begun || ctx.hookStage.Load() != hooksOpen {
 		return false
 	}
 	ss.closeBody()

@@ -189,7 +189,7 @@ func (s *h2Stream) Interrupt() {
 	s.senders.Broadcast()
 	s.ss.tellRoom()
 	s.ss.mu.Unlock()
-	s.aborted = true
+	s.outcome.abort()
 }
 
 // Hands says that only the stream of an extended CONNECT can be taken over.

@@ -54,9 +54,9 @@ type h2Stream struct {
 //	after it             left, unless it returned in time; broke sets it in its place
 //	at the end           ended; finish reads the others for the last time
 type h2Serving struct {
-	refusal error        // why the handler isn't called
-	lender  *serverGuard // that guards the request, or nil
-	outcome
+	refusal  error        // why the handler isn't called
+	lender   *serverGuard // that guards the request, or nil
+	outcome  outcome
 	isHead   bool // the method was HEAD; the handler may change the header
 	extended bool // it is an extended CONNECT (RFC 8441), whose stream a handler may take over
 	answered bool // a hook has begun the response or timed out: the handler doesn't run

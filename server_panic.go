@@ -32,7 +32,7 @@ func (p *handlerPanic) Unwrap() error {
 
 // guard runs f and reports whether it returned. If f panics, the panic is logged and
 // counted, and the response becomes a 500. If f panics with ErrAbortHandler, or a part of
-// the response was already sent, the connection must be aborted: then guard sets aborted.
+// the response was already sent, the connection must be aborted: then guard sets o.
 func (sc *serverConn) guard(ctx *RequestCtx, o *outcome, f func()) (ok bool) {
 	defer func() {
 		if ok {
@@ -55,7 +55,7 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 		r, trace = hp.value, hp.stack
 	}
 	if isAbort(r) {
-		o.aborted = true
+		o.abort()
 		return
 	}
 	if trace == nil {
@@ -70,9 +70,9 @@ func (sc *serverConn) panicked(ctx *RequestCtx, r any, o *outcome) {
 	if ctx.bringer().Reading() {
 		ctx.CloseRequestBody() // or another goroutine's Read may change the request, which is read now
 	}
-	if ctx.flush.begun || o.detached {
+	if ctx.flush.begun || *o == tookConn {
 		s.logHandlerPanic("in a handler", ctx, r, trace)
-		o.aborted = true
+		o.abort()
 		return
 	}
 	if ctx.isDetached() {
@@ -102,7 +102,7 @@ func (sc *serverConn) answerPanic(ctx *RequestCtx, r any, trace []byte, o *outco
 	}
 	switch {
 	case !answered:
-		o.aborted = true
+		o.abort()
 	case ctx.timedOut.Load() == nil: // otherwise a late PanicHandler still uses the context
 		ctx.keepConn()
 		ctx.Response.SetConnectionClose()

@@ -147,7 +147,7 @@ func (ss *h1Session) refuse(w *engine.Work, err error, next *engine.Next) (ok bo
 		}()
 	}
 	ctx.wrestLate(ss.handleRefused(ctx, err, &ss.outcome))
-	if !ss.detached {
+	if ss.outcome != tookConn {
 		ss.sendRefusal(ctx, w, next)
 	}
 	returned = true

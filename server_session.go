@@ -193,10 +193,21 @@ func (sc *serverConn) prepareResponse(ctx *RequestCtx) {
 	}
 }
 
-// outcome is what a handler did to its connection, apart from making a response.
-type outcome struct {
-	aborted  bool // the connection must be aborted: what was sent is not complete
-	detached bool // it took the connection, see HijackNow
+// outcome is what a handler did to its connection, apart from making a response. It belongs to the
+// goroutine that serves the request.
+type outcome uint8
+
+const (
+	leftConn  outcome = iota // nothing
+	brokeConn                // the connection must be aborted: what was sent is not complete
+	tookConn                 // it took the connection, see HijackNow; this stays
+)
+
+// abort makes o brokeConn, unless the handler took the connection.
+func (o *outcome) abort() {
+	if *o != tookConn {
+		*o = brokeConn
+	}
 }
 
 // protocol is a protocol other than HTTP/1.1 whose connections the engines serve.
