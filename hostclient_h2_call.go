@@ -150,18 +150,8 @@ func (s *h2Call) head(end bool) {
 		return
 	}
 	s.resp.bodyBuf().Reset()
-	if s.opens {
-		if h.s.Status/100 == 2 {
-			if end {
-				s.reader.err = io.EOF
-			}
-			s.set(h2HeadCame)
-			return
-		}
-		if !s.refuse {
-			s.reader = nil
-		}
-		s.endRequest()
+	if s.opens && s.opened(h.s.Status, end) {
+		return
 	}
 	none := s.skip || s.st.IsHead() || !statusHasBody(h.s.Status)
 	if none {
@@ -187,6 +177,23 @@ func (s *h2Call) head(end bool) {
 	}
 	s.set(h2HeadCame)
 	s.noteWhole()
+}
+
+// opened handles the final response to an extended CONNECT, under mu. It returns false if that has a body, as
+// others: the server refuses.
+func (s *h2Call) opened(status int, end bool) bool {
+	if status/100 != 2 {
+		if !s.refuse {
+			s.reader = nil
+		}
+		s.endRequest()
+		return false
+	}
+	if end {
+		s.reader.err = io.EOF
+	}
+	s.set(h2HeadCame)
+	return true
 }
 
 // interim handles an informational response, which is in h, under mu.

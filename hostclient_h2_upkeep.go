@@ -116,9 +116,7 @@ func (hc *sharedConn) upkeepAt(now clock.Tick) {
 // connection at once, and whether it was idle for too long.
 func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	u := &hc.upkeep
-	streams := hc.proto.Streams()
 	since := func(t clock.Tick) time.Duration { return time.Duration(now - t) }
-	in := hc.idleSince()
 	switch {
 	case hc.stage == sharedOver:
 		return nil, false
@@ -139,14 +137,21 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	if u.stuck >= h2WriteLimit {
 		return ErrTimeout, false
 	}
-	if streams == 0 {
+	if hc.proto.Streams() == 0 {
 		u.busy = false
-		if !hc.writing && since(in) >= hc.c.maxIdle() {
+		if !hc.writing && since(hc.idleSince()) >= hc.c.maxIdle() {
 			return nil, true
 		}
 		hc.rest()
 		return nil, false
 	}
+	return hc.probe(), false
+}
+
+// probe sends a PING if nothing has come for too long while calls wait, under mu. Its error says that the
+// server hasn't answered one.
+func (hc *sharedConn) probe() error {
+	u, in := &hc.upkeep, hc.idleSince()
 	came := in != u.in
 	u.in = in
 	if hc.lively || !u.busy {
@@ -154,7 +159,7 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	}
 	if came || !u.busy {
 		u.busy, u.quiet = true, 0
-		return nil, false
+		return nil
 	}
 	u.quiet += h2Tick
 	limit := h2Overdue
@@ -163,12 +168,12 @@ func (hc *sharedConn) check(now clock.Tick) (err error, expired bool) {
 	}
 	switch {
 	case u.pinged && u.quiet >= limit+h2PingLimit:
-		return io.EOF, false
+		return io.EOF
 	case !u.pinged && u.quiet >= limit:
 		u.pinged = true
 		hc.proto.Ping([8]byte{'g', 'a', 'l', 'e'})
 	}
-	return nil, false
+	return nil
 }
 
 // rest gives back memory that an idle connection doesn't need, under mu.

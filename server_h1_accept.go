@@ -49,18 +49,24 @@ func (ss *h1Session) accept(ctx *RequestCtx, w *engine.Work, next *engine.Next) 
 	ss.hasBody = true
 	m.body.Init(length, &ctx.trailers, nil)
 	if ss.cfg.stream {
-		m.stream.open(ss, ctx, w)
-		if ss.cfg.bounded {
-			m.stream.limit.Store(int64(ss.cfg.maxBody))
-		}
-		ctx.Request.removeForm()
-		ctx.Request.setStream(&m.stream.own)
-		ctx.Request.Header.setLength(length) // it may be more than an int holds
-		if h := &ctx.Request.Header.s; h.Trailers.Open {
-			h.Trailers.Expect(&h.Fields, &m.stream)
-		}
+		ss.openBody(ctx, w, length)
 	}
 	return true
+}
+
+// openBody lets the handler read the body as a stream.
+func (ss *h1Session) openBody(ctx *RequestCtx, w *engine.Work, length int64) {
+	m := ss.m
+	m.stream.open(ss, ctx, w)
+	if ss.cfg.bounded {
+		m.stream.limit.Store(int64(ss.cfg.maxBody))
+	}
+	ctx.Request.removeForm()
+	ctx.Request.setStream(&m.stream.own)
+	ctx.Request.Header.setLength(length) // it may be more than an int holds
+	if h := &ctx.Request.Header.s; h.Trailers.Open {
+		h.Trailers.Expect(&h.Fields, &m.stream)
+	}
 }
 
 // change gives the message in flight its own copy of the limits.

@@ -135,6 +135,17 @@ func (s *h2Stream) sizeOut(resp *Response) {
 	s.outBody = h2Out{head.Promised{Left: max(resp.Header.s.ContentLength, -1)}, s, resp.SkipBody}
 }
 
+// misses returns an error if b, the rest of a body that is sent, doesn't have the length that the head says.
+func (o *h2Out) misses(b []byte) error {
+	switch {
+	case o.skip || o.Left < 0 || int64(len(b)) == o.Left:
+		return nil
+	case o.Exceeds(b):
+		return errBodyStreamTooLong // see bodyOut.writePart
+	}
+	return errShortBody
+}
+
 // Write sends p, and waits while the client gives no room. If p goes beyond the declared
 // length of the body, Write sends what belongs to the body and returns
 // errBodyStreamTooLong.

@@ -181,11 +181,7 @@ func (s *h2Stream) send(resp *Response, stays bool) (over bool) {
 	if s.outBody.skip {
 		body = nil
 	}
-	if out := &s.outBody; !out.skip && out.Left >= 0 && int64(len(body)) != out.Left {
-		err := errShortBody
-		if out.Exceeds(body) {
-			err = errBodyStreamTooLong // see bodyOut.writePart
-		}
+	if err := s.outBody.misses(body); err != nil {
 		s.fault(err)
 		return true
 	}

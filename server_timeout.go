@@ -35,24 +35,7 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 		ctx.noteForLate()
 		ended := make(chan any, 1)
 		var over atomic.Bool // set by the handler or the timeout, whichever is first
-		go func() {
-			var v any = errHandlerGoexit
-			panicOnFault()
-			defer func() {
-				if r := recover(); r != nil {
-					v = &handlerPanic{value: r, stack: stack()}
-				}
-				s.run.timed.Add(-1)
-				if over.CompareAndSwap(false, true) {
-					ctx.timed.Add(-1)
-					ended <- v
-				} else {
-					s.endLate(ctx, v)
-				}
-			}()
-			h(ctx)
-			v = nil
-		}()
+		go s.runTimed(ctx, h, &over, ended)
 		t := AcquireTimer(timeout)
 		defer ReleaseTimer(t)
 		var v any
@@ -70,6 +53,27 @@ func TimeoutWithCodeHandler(h RequestHandler, timeout time.Duration, msg string,
 			panic(v) // as if h had run here
 		}
 	}
+}
+
+// runTimed runs h, which has a time limit, on a goroutine of its own. If it ends before over is set, ended
+// gets nil, or the value of its panic.
+func (s *Server) runTimed(ctx *RequestCtx, h RequestHandler, over *atomic.Bool, ended chan<- any) {
+	var v any = errHandlerGoexit
+	panicOnFault()
+	defer func() {
+		if r := recover(); r != nil {
+			v = &handlerPanic{value: r, stack: stack()}
+		}
+		s.run.timed.Add(-1)
+		if over.CompareAndSwap(false, true) {
+			ctx.timed.Add(-1)
+			ended <- v
+		} else {
+			s.endLate(ctx, v)
+		}
+	}()
+	h(ctx)
+	v = nil
 }
 
 // endLate is called when a handler that had timed out ends. v is nil if it returned, else

@@ -369,14 +369,7 @@ func (u *URI) update(newURI []byte) error {
 	case newURI[0] == '/':
 		u.SetPathBytes(next.PathOriginal())
 	default:
-		// The joined path is encoded, so that nothing is decoded twice.
-		u.Path() // makes it before the arena grows
-		n, had := len(u.buf), cap(u.buf)
-		u.buf = u.appendEscapedPath(u.buf)
-		u.buf = append(u.buf[:bytes.LastIndexByte(u.buf, '/')+1], next.PathOriginal()...)
-		u.own(had)
-		u.original = u.partOf(n)
-		u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
+		u.mergePath(next.PathOriginal())
 	}
 	u.query = u.store(next.QueryString())
 	if newURI[0] != '?' || !updateKeepsHash || bytes.IndexByte(newURI, '#') >= 0 {
@@ -384,6 +377,18 @@ func (u *URI) update(newURI []byte) error {
 	}
 	u.queryPlain, u.argsDone = false, false
 	return nil
+}
+
+// mergePath replaces what follows the last "/" of the path (RFC 3986 section 5.2.3). The joined path is
+// encoded, so that nothing is decoded twice.
+func (u *URI) mergePath(ref []byte) {
+	u.Path() // makes it before the arena grows
+	n, had := len(u.buf), cap(u.buf)
+	u.buf = u.appendEscapedPath(u.buf)
+	u.buf = append(u.buf[:bytes.LastIndexByte(u.buf, '/')+1], ref...)
+	u.own(had)
+	u.original = u.partOf(n)
+	u.path, u.pathDone, u.pathPlain = uriPart{}, false, false
 }
 
 // looksElsewhere reports whether a reference that has no authority by RFC 3986 may

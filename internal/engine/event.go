@@ -232,12 +232,31 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	if e.epoch.killed(epoch) { // CloseAll may have missed it
 		c.kill()
 	}
+	if !e.open(c, sess) {
+		return
+	}
+	if c.phase != reading || top != nil {
+		l.inject(c, evIn) // there may be bytes in top
+		return
+	}
+	l.wheel.arm(c, c.due())
+	idle := c.wants.idle
+	switch {
+	case !c.release(idle):
+		l.inject(c, evTurn) // something was posted by now
+	case idle && c.over() && c.claimIdle():
+		l.inject(c, evStop)
+	}
+}
+
+// open calls Open of sess. It returns false if that panics: then the connection has ended, as it does if
+// that ends the goroutine.
+func (e *Event) open(c *eventConn, sess Session) (fine bool) {
 	wk, _ := starters.Get().(*worker) // for the steps below, which need one
 	if wk == nil {
 		wk = new(worker)
 	}
-	wk.l = l
-	fine := false
+	wk.l = c.l
 	defer func() {
 		if !fine { // user code ended it
 			if r := recover(); r != nil {
@@ -256,19 +275,7 @@ func (e *Event) Start(nc, top net.Conn, epoch uint32, sess Session) {
 	}()
 	sess.Open(c, &wk.next)
 	c.begin(&wk.next)
-	fine = true
-	if c.phase != reading || top != nil {
-		l.inject(c, evIn) // there may be bytes in top
-		return
-	}
-	l.wheel.arm(c, c.due())
-	idle := c.wants.idle
-	switch {
-	case !c.release(idle):
-		l.inject(c, evTurn) // something was posted by now
-	case idle && c.over() && c.claimIdle():
-		l.inject(c, evStop)
-	}
+	return true
 }
 
 // Drain begins the end of the epoch, see Block.Drain. It sets the bit of the epoch before

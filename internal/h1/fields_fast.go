@@ -29,8 +29,7 @@ lines:
 			}
 			break
 		}
-		var n int // length of the name
-		last := w
+		n, last := 0, w // the length of the name, and its last eight bytes
 		if m := equal(w, ':'); m != 0 {
 			n = first(m)
 			w &= 1<<(uint(n)*8) - 1
@@ -82,19 +81,28 @@ lines:
 			break
 		}
 		room--
-		if len(recs) == cap(recs) {
-			recs = slices.Grow(recs, 16)
-		}
-		// Set each field separately: a record built on the stack and then copied would
-		// stall the processor.
-		recs = recs[:len(recs)+1]
-		r := &recs[len(recs)-1]
-		r.NameOff, r.NameLen = uint32(line), uint16(n)
-		r.ValOff, r.ValLen = uint32(from), uint32(end-from)
-		r.ID, r.Flags = id, 0
+		recs = extend(recs)
+		setRecord(&recs[len(recs)-1], id, line, n, from, end)
 		line = end + 2
 	}
 	s.Line = line
 	s.Dups |= f.Adopt(recs)
 	return done
+}
+
+// setRecord makes r the record of a field whose name has n bytes from line on, and whose value is at
+// from up to end. It sets each field of r: a record that is built on the stack and then copied would
+// stall the processor.
+func setRecord(r *msg.Field, id msg.ID, line, n, from, end int) {
+	r.NameOff, r.NameLen = uint32(line), uint16(n)
+	r.ValOff, r.ValLen = uint32(from), uint32(end-from)
+	r.ID, r.Flags = id, 0
+}
+
+// extend appends a record, which the caller sets.
+func extend(recs []msg.Field) []msg.Field {
+	if len(recs) == cap(recs) {
+		recs = slices.Grow(recs, 16)
+	}
+	return recs[:len(recs)+1]
 }

@@ -210,18 +210,22 @@ func (l *List) put(from int, key, value string, bare bool) {
 	}
 	arena := l.arena[:end]
 	l.arena = l.arena[:end]
-	// The record is made in place: making it on the stack and copying it would
-	// stall the processor.
+	p := l.extend()
+	p.tag, p.key, p.keyEnd = tag, uint32(k), uint32(v)
+	p.val, p.valEnd, p.bare = uint32(v), uint32(end), bare
+	copy(arena[k:], key)
+	copy(arena[v:], value)
+}
+
+// extend appends a record, which the caller fills in place: making it on the stack and copying it
+// would stall the processor.
+func (l *List) extend() *pair {
 	i := len(l.pairs)
 	if i == cap(l.pairs) {
 		l.pairs = slices.Grow(l.pairs, 1)
 	}
 	l.pairs = l.pairs[:i+1]
-	p := &l.pairs[i]
-	p.tag, p.key, p.keyEnd = tag, uint32(k), uint32(v)
-	p.val, p.valEnd, p.bare = uint32(v), uint32(end), bare
-	copy(arena[k:], key)
-	copy(arena[v:], value)
+	return &l.pairs[i]
 }
 
 // grow makes room for a key and a value. It returns false if they would exceed

@@ -1,8 +1,6 @@
 package kv
 
 import (
-	"slices"
-
 	"github.com/galehttp/gale/internal/bytesconv"
 )
 
@@ -83,13 +81,7 @@ func (l *List) AddQuery(src []byte, limit int) bool {
 		if valEscaped {
 			valLen = bytesconv.UnescapeArg(b[val:end])
 		}
-		// As in put, the record is made in place.
-		n := len(l.pairs)
-		if n == cap(l.pairs) {
-			l.pairs = slices.Grow(l.pairs, 1)
-		}
-		l.pairs = l.pairs[:n+1]
-		p := &l.pairs[n]
+		p := l.extend()
 		p.tag = tagOf(bytesconv.B2S(b[key : key+keyLen]))
 		p.key, p.keyEnd = uint32(key), uint32(key+keyLen)
 		p.val, p.valEnd, p.bare = uint32(val), uint32(val+valLen), bare

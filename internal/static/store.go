@@ -215,18 +215,8 @@ func (s *Store) reload(path, shown, key []byte, coding compress.Coding, old *Ent
 // for it before, or nil.
 func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entry, error) {
 	name := string(AppendName(nil, p))
-	switch s.Rules.Check(p) {
-	case PathOK:
-	case PathShort:
-		if !areReal(name, s.openDir) {
-			return nil, fs.ErrNotExist
-		}
-	case PathNUL:
-		return nil, ErrZeroByte
-	case PathDotDot:
-		return nil, ErrDotDot
-	default:
-		return nil, fs.ErrNotExist
+	if err := s.allows(p, name); err != nil {
+		return nil, err
 	}
 	var l loading
 	if s.fresh {
@@ -263,6 +253,23 @@ func (s *Store) load(p, shown []byte, coding compress.Coding, old *Entry) (*Entr
 		s.stamp(e, &l)
 	}
 	return e, err
+}
+
+// allows returns an error if the rules forbid p, which has that name.
+func (s *Store) allows(p []byte, name string) error {
+	switch s.Rules.Check(p) {
+	case PathOK:
+		return nil
+	case PathShort:
+		if areReal(name, s.openDir) {
+			return nil
+		}
+	case PathNUL:
+		return ErrZeroByte
+	case PathDotDot:
+		return ErrDotDot
+	}
+	return fs.ErrNotExist
 }
 
 func (s *Store) openDir(dir string) (fs.File, error) {

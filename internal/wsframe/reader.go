@@ -142,14 +142,7 @@ func (r *Reader) Next(in []byte, f *Frame) (n int, err error) {
 	}
 	switch {
 	case op.control():
-		if int64(len(in)-n) < h.length {
-			*f = Frame{}
-			return 0, nil
-		}
-		end := n + int(h.length)
-		*f = Frame{Kind: Control, Op: op, Payload: in[n:end:end]}
-		mask(f.Payload, h.key)
-		return end, nil
+		return control(h, op, in, n, f), nil
 	case op == Continuation:
 		if h.length > r.room {
 			return 0, r.fail(f, errTooBig)
@@ -170,6 +163,19 @@ func (r *Reader) Next(in []byte, f *Frame) (n int, err error) {
 		r.flags |= lastFrame
 	}
 	return r.piece(in, n, f)
+}
+
+// control reads a control frame, whose payload begins at n, and returns what it consumed: nothing, as long as
+// the payload isn't whole.
+func control(h head, op Opcode, in []byte, n int, f *Frame) int {
+	if int64(len(in)-n) < h.length {
+		*f = Frame{}
+		return 0
+	}
+	end := n + int(h.length)
+	*f = Frame{Kind: Control, Op: op, Payload: in[n:end:end]}
+	mask(f.Payload, h.key)
+	return end
 }
 
 // allowed checks a header against the rules that don't depend on the payload.
