@@ -40,16 +40,10 @@ type h2Call struct {
 	sender   *h2Sender       // sends a streamed body
 	reader   *h2Reader       // the body of a streamed response, or nil
 	tunnel   *h2ClientTunnel // what the stream has become, or nil
-	opens    bool            // it is an extended CONNECT
-	refuse   bool            // the body of an answer that refuses it is read as a stream
-	trails   bool            // a trailer section follows the body
-	timed    bool            // sentAt is needed
-	skip     bool            // the caller doesn't want a body
-	tells    bool            // informational responses are kept in interims
 	answered bool            // a final response came instead of a 100: the body isn't sent
 	got      bool            // a head has come, perhaps of an informational response
-	limit    int             // for the body; 0 for none
 	from     uint64          // of all bytes that the connection sends, the first one of the request
+	h2Wishes
 
 	sentAt      clock.Tick
 	wholeAt     clock.Tick
@@ -57,12 +51,28 @@ type h2Call struct {
 	trailers    msg.Fields    // of the response
 	trailersOut head.Trailers // of the request, once req is gone
 
-	// The result, when bits has h2Done.
+	h2Result
+}
+
+// h2Wishes says what kind of exchange it is. With opens, skip and trails are false; without it,
+// refuse is.
+type h2Wishes struct {
+	opens  bool // it is an extended CONNECT
+	refuse bool // the body of an answer that refuses it is read as a stream
+	trails bool // a trailer section follows the body
+	timed  bool // sentAt is needed
+	skip   bool // the caller doesn't want a body
+	tells  bool // informational responses are kept in interims
+	limit  int  // for the body; 0 for none
+}
+
+// h2Result is the result of an exchange, when bits has h2Done. Without err it is the zero value.
+type h2Result struct {
 	err     error
-	verdict retryVerdict // with err; verdictSafe only for a request that is idempotent
-	sent    bool         // with err: bytes of the request were written
-	reused  bool         // with err: the connection had carried a complete response
-	wants11 bool         // with err: the server wants HTTP/1.1, and has not processed the request
+	verdict retryVerdict // verdictSafe only for a request that is idempotent
+	sent    bool         // bytes of the request were written
+	reused  bool         // the connection had carried a complete response
+	wants11 bool         // the server wants HTTP/1.1, and has not processed the request
 }
 
 // The bits of h2Call.
@@ -111,14 +121,12 @@ func (s *h2Call) reset() {
 	s.c, s.hc, s.st, s.req, s.resp, s.rest = nil, nil, nil, nil, nil, nil
 	s.bits.Store(0)
 	s.began, s.continueDue, s.sentAt, s.wholeAt = 0, 0, 0, 0
-	s.sender, s.reader, s.tunnel, s.opens, s.refuse = nil, nil, nil, false, false
-	s.wants, s.limit, s.from = 0, 0, 0
-	s.trails, s.timed, s.skip, s.tells, s.got, s.answered = false, false, false, false, false, false
+	s.sender, s.reader, s.tunnel = nil, nil, nil
+	s.wants, s.from, s.got, s.answered = 0, 0, false, false
+	s.h2Wishes, s.h2Result = h2Wishes{}, h2Result{}
 	s.interims = nil
 	s.trailers.Reset()
 	s.trailersOut.Reset()
-	s.err, s.verdict = nil, verdictNone
-	s.sent, s.reused, s.wants11 = false, false, false
 }
 
 // set records what has happened, and wakes the call if it waits for that, under mu. After

@@ -52,10 +52,13 @@ type h1Session struct {
 	writeLimited bool // the engine was told a deadline for writes
 	boundsDiffer bool // the engine was told other bounds than those of fixed
 	shared       bool // a context that refers to the session was left to other goroutines
-	bare         bool // the body of the response ends with the connection
-	lost         bool // the connection can't be used again: a request was refused; see isLost
-	upgrades     bool // an UpgradeHandler takes over the connection
 	tells        bool // functions of AfterSend wait for the response that is being written, see sentResponse
+
+	// If one of these is set, the session serves no other request. lost and upgrades stay, bare ends
+	// when all of the response is written.
+	lost     bool // the connection can't be used again: a request was refused; see isLost
+	bare     bool // the body of the response ends with the connection
+	upgrades bool // an UpgradeHandler takes over the connection
 }
 
 // hijacked reports whether a HijackHandler takes over the connection.
