@@ -53,21 +53,27 @@ func (l Limits) over(around Limits) Limits {
 // (package adaptor), have none, and don't panic. Limit panics if a limit is negative, or after the router
 // has begun to serve.
 func (rt *Route) Limit(l Limits) *Route {
-	rt.scope.router.setLimits(&rt.own, l)
+	rt.scope.setLimits(rt, l)
 	return rt
 }
 
 // Limit sets limits for the requests of each route of the router or group and of groups inside of it, whose
 // limits come first, as those of the routes do. It is Route.Limit for each of them.
-func (s *scope) Limit(l Limits) { s.router.setLimits(&s.limits, l) }
+func (s *scope) Limit(l Limits) { s.setLimits(nil, l) }
 
-func (r *Router) setLimits(of *Limits, l Limits) {
+// setLimits sets the limits of rt, or those of s if rt is nil.
+func (s *scope) setLimits(rt *Route, l Limits) {
 	if min(int64(l.MaxBody), int64(l.ReadTimeout), int64(l.WriteTimeout), int64(l.MaxConcurrent)) < 0 {
 		panic(fmt.Sprintf("router: a limit is negative: %+v (Limit is called at %s)", l, callText(callSite())))
 	}
+	r := s.router
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Limit")
+	of := &s.limits
+	if rt != nil {
+		of = &rt.rarely().own
+	}
 	*of = l.over(*of)
 }
 
@@ -81,7 +87,10 @@ type limits struct {
 
 // newLimits returns the limits of rt, with those of the groups around, or nil.
 func newLimits(rt *Route) *limits {
-	l := rt.own
+	var l Limits
+	if rt.rare != nil {
+		l = rt.rare.own
+	}
 	for s := rt.scope; s != nil; s = s.parent {
 		l = l.over(s.limits)
 	}
@@ -156,14 +165,14 @@ func (r *Router) started(ctx *gale.RequestCtx) (c gale.RequestConfig) {
 	t, made := r.table(), door.HasURI(ctx)
 	m, method, target := door.BeginRoute(ctx)
 	rt := t.found(ctx, m, t.match(ctx, m, msg.MethodID(method), target), target)
-	m.Keep(t.number, method, target, t.hostOf(ctx), t.hosts)
+	m.Keep(t.number, method, target, t.hostOf(ctx), t.hosts, rt)
 	if !made && !m.Moved && door.HasURI(ctx) {
 		door.DropURI(ctx) // so that what a middleware changes in the header still counts
 	}
-	if rt == nil || rt.limits == nil {
+	if rt == nil || rt.rare == nil || rt.rare.limits == nil {
 		return c
 	}
-	return rt.limits.begin(ctx)
+	return rt.rare.limits.begin(ctx)
 }
 
 // takes reports whether m has what started has found for this request.
@@ -189,6 +198,6 @@ func (t *table) serveKept(ctx *gale.RequestCtx, m *door.Route) {
 		return
 	}
 	m.Running = true
-	m.Found.Owner.(*Route).chain(ctx)
+	m.Kept().(*Route).chain(ctx)
 	door.EndRoute(ctx, m, nil)
 }

@@ -3,6 +3,7 @@ package router_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -139,6 +140,33 @@ func TestExplain(t *testing.T) {
 		}
 		if e.Pattern != row.want || !strings.Contains(text, row.reason) {
 			t.Errorf("%s %s: %q\n%s", row.method, row.path, e.Pattern, text)
+		}
+	}
+}
+
+// TestCallSites proves that a route knows the line that registered it, whatever way leads there.
+func TestCallSites(t *testing.T) {
+	type registrar interface {
+		Handle(pattern string, handler gale.RequestHandler) *router.Route
+		Mount(prefix string, handler gale.RequestHandler) *router.Route
+	}
+	r := router.New()
+	g := r.Group("/g")
+	var as registrar = r
+	post, methodOf := g.POST, (*router.Router).GET
+	_, _, line, _ := runtime.Caller(0)
+	r.Handle("/1", show())
+	r.GET("/2", show())
+	g.Any("/3", show())
+	g.Mount("/4", show())
+	as.Handle("/5", show())
+	as.Mount("/6", show())
+	post("/7", show())
+	methodOf(r, "/8", show())
+	func() { r.QUERY("/9", show()) }()
+	for i, info := range r.Routes() {
+		if info.Line != line+1+i || !strings.HasSuffix(info.File, "explain_test.go") {
+			t.Errorf("%s was registered at line %d, and is said to be at %s:%d", info.Pattern, line+1+i, info.File, info.Line)
 		}
 	}
 }

@@ -56,7 +56,12 @@ func (s *scope) Use(middlewares ...Middleware) {
 // Handle registers a handler for a pattern, with the prefix of the group before its path. An empty path
 // is that of the prefix. It panics if the pattern is malformed, or conflicts with another one.
 func (s *scope) Handle(pattern string, handler gale.RequestHandler) *Route {
-	return s.router.register(s, s.join(pattern), handler, false)
+	return s.handle(pattern, handler, caller()[0])
+}
+
+// handle is Handle, which was called at caller.
+func (s *scope) handle(pattern string, handler gale.RequestHandler, caller uintptr) *Route {
+	return s.router.register(s, s.join(pattern), handler, false, caller)
 }
 
 // join returns pattern with the prefix of the group.
@@ -93,7 +98,7 @@ func (s *scope) join(pattern string) string {
 // the whole path, and when it returns, Pattern and PathValue are what they were before. Of several routers
 // that the handler of a mount calls, the last one counts.
 func (s *scope) Mount(prefix string, handler gale.RequestHandler) *Route {
-	return s.router.register(s, s.join(strings.TrimSuffix(prefix, "/")+"/"), handler, true)
+	return s.router.register(s, s.join(strings.TrimSuffix(prefix, "/")+"/"), handler, true, caller()[0])
 }
 
 // mounted returns the handler of a mount, whose route is rt.

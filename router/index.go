@@ -10,51 +10,69 @@ import (
 // at all of them.
 type index struct {
 	patterns []*pattern
+	any      *hostIndex // of patterns without a host
 	hosts    map[string]*hostIndex
+	order    []*hostIndex        // those of hosts, as they came
 	wild     map[int]*shelf      // hosts with captures, as paths, by how many labels they have
-	names    map[string][]string // what pattern.names has returned, by that with commas
-}
-
-func newIndex() *index {
-	return &index{hosts: map[string]*hostIndex{}, wild: map[int]*shelf{}, names: map[string][]string{}}
+	names    map[string][]string // names of wildcards, by that with commas
+	memory   memory
 }
 
 // namesOf is p.names. Patterns with the same names share them.
 func (x *index) namesOf(p *pattern) []string {
-	names := p.names()
-	if len(names) == 0 {
+	var room [128]byte
+	var list [24]string
+	key, now := room[:0], p.appendNames(list[:0])
+	if len(now) == 0 {
 		return nil
 	}
-	var room [128]byte
-	key := room[:0]
-	for _, n := range names {
+	for _, n := range now {
 		key = append(append(key, n...), ',')
 	}
 	if old := x.names[string(key)]; old != nil {
 		return old
 	}
+	if x.names == nil {
+		x.names = map[string][]string{}
+	}
+	names := slices.Clone(now)
 	x.names[string(key)] = names
 	return names
 }
 
 // hostIndex has the patterns of one host.
 type hostIndex struct {
-	host     []segment
-	crossed  []*hostIndex // hosts of which neither is narrower
-	patterns []*pattern
-	all      *shelf // nil until it is looked at
-	methods  map[string]*shelf
+	host    []segment
+	text    string
+	crossed []*hostIndex      // hosts of which neither is narrower
+	all     *shelf            // nil until it is looked at
+	methods []*shelf          // one for each method
+	more    map[string]*shelf // those of methods after the first ones
 }
 
 // shelf has patterns by what stands at each position of their paths. Patterns that both match some path
 // agree at each position: where one has a literal, the other has the same, or a capture, or a rest there
 // or before; and of two suffixes of captures one is the end of the other, as with prefixes and
 // beginnings. So it is enough to look at the position where there are fewest of these.
+//
+// While there are few patterns, all of them are looked at, by their marks.
 type shelf struct {
+	method   string // of all patterns, unless it is hostIndex.all
 	patterns []*pattern
+	marks    []mark // of patterns, until they are sorted
 	by       map[place][]*pattern
 	at       []position
 }
+
+// mark has a byte for each of the first segments of a path: of where the path ends, or of a literal. Two paths
+// with different bytes at one place have nothing in common.
+type mark struct {
+	bytes uint64
+	known uint64 // where there are such bytes
+}
+
+// maxMarked is how many patterns are looked at by their marks only.
+const maxMarked = 256
 
 // position has the patterns of a shelf by what stands at one position.
 type position struct {
@@ -90,7 +108,7 @@ const few = 16
 
 // add returns a pattern that p conflicts with, or keeps p and returns nil.
 func (x *index) add(p *pattern) *pattern {
-	h := x.hosts[p.hostText]
+	h := x.host(p.hostText)
 	if h == nil {
 		h = x.addHost(p)
 	}
@@ -102,27 +120,68 @@ func (x *index) add(p *pattern) *pattern {
 			return old
 		}
 	}
-	x.patterns, h.patterns = append(x.patterns, p), append(h.patterns, p)
+	x.patterns = append(x.patterns, p)
 	if h.all != nil {
 		h.all.put(p)
 	}
-	m := h.methods[p.method]
+	m := h.shelf(p.method)
 	if m == nil {
-		m = &shelf{}
-		h.methods[p.method] = m
+		m = h.addShelf(p.method)
 	}
 	m.put(p)
 	return nil
 }
 
+// fewMethods is how many methods are looked through.
+const fewMethods = 12
+
+// shelf returns the patterns of a method, nil if there are none.
+func (h *hostIndex) shelf(method string) *shelf {
+	for _, s := range h.methods[:min(len(h.methods), fewMethods)] {
+		if s.method == method {
+			return s
+		}
+	}
+	return h.more[method]
+}
+
+func (h *hostIndex) addShelf(method string) *shelf {
+	s := &shelf{method: method}
+	if h.methods = append(h.methods, s); len(h.methods) > fewMethods {
+		if h.more == nil {
+			h.more = map[string]*shelf{}
+		}
+		h.more[method] = s
+	}
+	return s
+}
+
+// host returns the patterns of a host, nil if there are none.
+func (x *index) host(text string) *hostIndex {
+	if text == "" {
+		return x.any
+	}
+	return x.hosts[text]
+}
+
 func (x *index) addHost(p *pattern) *hostIndex {
-	h := &hostIndex{host: p.host, methods: map[string]*shelf{}}
+	h := &hostIndex{host: p.host, text: p.hostText}
+	if x.order = append(x.order, h); p.hostText == "" {
+		x.any = h
+		return h
+	}
+	if x.hosts == nil {
+		x.hosts = map[string]*hostIndex{}
+	}
 	x.hosts[p.hostText] = h
 	if literals(p.host) == len(p.host) {
 		return h
 	}
 	s := x.wild[len(p.host)]
 	if s == nil {
+		if x.wild == nil {
+			x.wild = map[int]*shelf{}
+		}
 		s = &shelf{}
 		x.wild[len(p.host)] = s
 	}
@@ -143,8 +202,10 @@ func (h *hostIndex) conflict(p *pattern) *pattern {
 	if p.method == "" {
 		if h.all == nil {
 			h.all = &shelf{}
-			for _, old := range h.patterns {
-				h.all.put(old)
+			for _, s := range h.methods {
+				for _, old := range s.patterns {
+					h.all.put(old)
+				}
 			}
 		}
 		return h.all.conflict(p)
@@ -157,7 +218,7 @@ func (h *hostIndex) conflict(p *pattern) *pattern {
 		others[2] = "GET"
 	}
 	for _, m := range others {
-		if s := h.methods[m]; s != nil {
+		if s := h.shelf(m); s != nil {
 			if old := s.conflict(p); old != nil {
 				return old
 			}
@@ -166,11 +227,60 @@ func (h *hostIndex) conflict(p *pattern) *pattern {
 	return nil
 }
 
+// markOf returns the mark of a path.
+func markOf(path []segment) (m mark) {
+	for i := range 8 {
+		value := uint64(0) // where the path ends
+		if i < len(path) {
+			switch path[i].kind {
+			case capture:
+				continue
+			case rest:
+				return m
+			}
+			h := uint32(len(path[i].text))
+			for _, c := range []byte(path[i].text) {
+				h = h*31 + uint32(c)
+			}
+			value = uint64(h%255) + 1
+		}
+		m.bytes |= value << (8 * i)
+		m.known |= 0xff << (8 * i)
+		if i >= len(path) {
+			break
+		}
+	}
+	return m
+}
+
+// differs reports whether two paths have nothing in common, as far as their marks say.
+func (m mark) differs(other mark) bool { return (m.bytes^other.bytes)&m.known&other.known != 0 }
+
 func (s *shelf) put(p *pattern) {
-	if s.by == nil {
-		s.by = map[place][]*pattern{}
+	if s.patterns == nil {
+		s.patterns, s.marks = make([]*pattern, 0, 8), make([]mark, 0, 8)
 	}
 	s.patterns = append(s.patterns, p)
+	switch {
+	case s.by != nil:
+		s.sort(p)
+	case len(s.patterns) <= maxMarked:
+		s.marks = append(s.marks, p.mark)
+	default:
+		s.sortAll()
+	}
+}
+
+// sortAll ends that all patterns are looked at.
+func (s *shelf) sortAll() {
+	s.by, s.marks = map[place][]*pattern{}, nil
+	for _, p := range s.patterns {
+		s.sort(p)
+	}
+}
+
+// sort adds p to by and at.
+func (s *shelf) sort(p *pattern) {
 	for i := range p.path {
 		if i == len(s.at) {
 			s.at = append(s.at, position{})
@@ -235,14 +345,27 @@ func reversed(s string) string {
 
 // conflict returns a pattern of s that conflicts with p, or nil.
 func (s *shelf) conflict(p *pattern) *pattern {
+	if s.by == nil {
+		for i, m := range s.marks {
+			if !m.differs(p.mark) && conflict(p, s.patterns[i]) {
+				return s.patterns[i]
+			}
+		}
+		return nil
+	}
 	for _, list := range s.near(p) {
 		for _, old := range list {
-			if r := compare(p, old); r == equal || r == overlapping {
+			if conflict(p, old) {
 				return old
 			}
 		}
 	}
 	return nil
+}
+
+func conflict(a, b *pattern) bool {
+	r := compare(a, b)
+	return r == equal || r == overlapping
 }
 
 // near returns lists with all patterns of s that match a path that p matches, and as few others as can be

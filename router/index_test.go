@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/galehttp/gale/tests/harness/gate"
@@ -23,14 +24,14 @@ func TestFewAreCompared(t *testing.T) {
 		"suffixes, literals": half("/{x}.generated-%05d.gz", "/generated-%05d"),
 		"prefixes, literals": half("/generated-%05d-{x}", "/generated/%05d"),
 	} {
-		x, compared := newIndex(), 0
+		x, compared := &index{}, 0
 		for i := range n {
 			p, err := parse(text(i))
 			if err != nil {
 				t.Fatalf("parsing %q: %v", text(i), err)
 			}
-			if h := x.hosts[p.hostText]; h != nil && h.methods[""] != nil {
-				compared += total(h.methods[""].near(p))
+			if h := x.host(p.hostText); h != nil && h.shelf("") != nil {
+				compared += total(h.shelf("").near(p))
 			} else if s := x.wild[len(p.host)]; s != nil {
 				compared += total(s.near(&pattern{path: p.host}))
 			}
@@ -45,7 +46,8 @@ func TestFewAreCompared(t *testing.T) {
 }
 
 // TestIndexMissesNothing compares the index with a comparison of each pattern with each, for many patterns with
-// texts that begin or end with each other.
+// texts that begin or end with each other. In every other round patterns are sorted from the beginning, else
+// they are looked at by their marks.
 func TestIndexMissesNothing(t *testing.T) {
 	for seed := range uint64(gate.Form(2000, 100)) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -62,7 +64,7 @@ func TestIndexMissesNothing(t *testing.T) {
 			}
 			return text(0, affixes) + "{" + name + "}" + text(0, affixes)
 		}
-		x, conflicts := newIndex(), 0
+		x, conflicts := &index{}, 0
 		for range 200 {
 			p := []string{"", "GET ", "HEAD "}[rnd.IntN(3)]
 			if rnd.IntN(3) == 0 {
@@ -86,12 +88,31 @@ func TestIndexMissesNothing(t *testing.T) {
 			if got := x.add(parsed); (got != nil) != want {
 				t.Fatalf("seed %d: %q conflicts is %v, and the index says %v", seed, p, want, got)
 			}
+			if seed%2 == 1 {
+				sortAll(x)
+			}
 			if want {
 				conflicts++
 			}
 		}
 		if conflicts == 0 || len(x.patterns) < 2*few {
 			t.Errorf("seed %d: %d patterns and %d conflicts show nothing", seed, len(x.patterns), conflicts)
+		}
+	}
+}
+
+// sortAll sorts all patterns of x.
+func sortAll(x *index) {
+	for _, s := range x.wild {
+		if s.by == nil {
+			s.sortAll()
+		}
+	}
+	for _, h := range x.order {
+		for _, s := range append(slices.Clone(h.methods), h.all) {
+			if s != nil && s.by == nil {
+				s.sortAll()
+			}
 		}
 	}
 }

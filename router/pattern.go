@@ -35,7 +35,9 @@ type pattern struct {
 	hostText string // host with {} for names
 	from     int    // where in the text the host or the path begins
 	hostLen  int
+	mark     mark
 	route    *Route
+	mount    bool
 }
 
 // syntaxError says what is wrong with a pattern, and where.
@@ -53,9 +55,35 @@ func wrong(offset int, format string, args ...any) error {
 // parse reads a pattern:
 //
 //	[ method 1*( SP / HTAB ) ] [ host ] path
-func parse(text string) (*pattern, error) {
-	p := &pattern{}
-	if n := strings.IndexAny(text, " \t"); n >= 0 {
+func parse(text string) (*pattern, error) { return new(memory).parse(text) }
+
+// memory has room for patterns and their paths, so that many of them take few allocations.
+type memory struct {
+	patterns []pattern
+	segments []segment
+	made     int // how many patterns
+}
+
+// pattern returns a new pattern, with room for a path of n segments.
+func (m *memory) pattern(n int) *pattern {
+	at := min(m.made, 64) + 1 // a time
+	m.made++
+	if len(m.patterns) == 0 {
+		m.patterns = make([]pattern, at)
+	}
+	if len(m.segments) < n {
+		m.segments = make([]segment, max(n, 4*at-4))
+	}
+	p := &m.patterns[0]
+	p.path = m.segments[:0:n]
+	m.patterns, m.segments = m.patterns[1:], m.segments[n:]
+	return p
+}
+
+// parse is the function parse.
+func (m *memory) parse(text string) (*pattern, error) {
+	p := m.pattern(strings.Count(text, "/"))
+	if n := indexBlank(text); n >= 0 {
 		p.method = text[:n]
 		p.from = n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t"))
 		if !bytesconv.IsToken([]byte(p.method)) {
@@ -75,7 +103,21 @@ func parse(text string) (*pattern, error) {
 	if p.method != "" && p.method != gale.MethodConnect && !isClean([]byte(where[slash:])) {
 		return nil, wrong(p.from+slash, `a path with an empty segment that isn't the last, or with one that is "." or "..", never matches`)
 	}
-	return p, p.parsePath(where[slash:], p.from+slash, names)
+	if err := p.parsePath(where[slash:], p.from+slash, names); err != nil {
+		return nil, err
+	}
+	p.mark = markOf(p.path)
+	return p, nil
+}
+
+// indexBlank returns where the first space or tab is, -1 if there is none.
+func indexBlank(s string) int {
+	for i := range len(s) {
+		if s[i] == ' ' || s[i] == '\t' {
+			return i
+		}
+	}
+	return -1
 }
 
 // parseHost reads a host. Each of its labels is text or "{name}".
@@ -116,12 +158,17 @@ func (p *pattern) parseHost(host string, names *nameSet) error {
 
 // parsePath reads a path, which begins with a slash.
 func (p *pattern) parsePath(path string, at int, names *nameSet) error {
-	p.path = make([]segment, 0, strings.Count(path, "/"))
 	for path != "" {
 		path, at = path[1:], at+1
-		end := strings.IndexByte(path, '/')
-		if end < 0 {
-			end = len(path)
+		end, plain := 0, true
+		for end < len(path) && path[end] != '/' {
+			plain = plain && path[end] != '{' && path[end] != '%'
+			end++
+		}
+		if plain && path != "" {
+			p.path = append(p.path, segment{text: path[:end]})
+			path, at = path[end:], at+end
+			continue
 		}
 		s, err := parseSegment(path[:end], at, end == len(path))
 		if err != nil {
@@ -191,17 +238,19 @@ func addName(name string, at int, names *nameSet) error {
 
 // nameSet has the names of a pattern. Most patterns have few, and need no map.
 type nameSet struct {
-	few  []string
+	few  [24]string
+	n    int // of few
 	many map[string]bool
 }
 
 // add adds a name. It returns false if it is there already.
 func (s *nameSet) add(name string) bool {
-	if slices.Contains(s.few, name) || s.many[name] {
+	if slices.Contains(s.few[:s.n], name) || s.many[name] {
 		return false
 	}
-	if len(s.few) < 8 {
-		s.few = append(s.few, name)
+	if s.n < len(s.few) {
+		s.few[s.n] = name
+		s.n++
 		return true
 	}
 	if s.many == nil {
@@ -233,7 +282,9 @@ func unescape(s string) string {
 
 // names returns the names of what p captures, in the order of the path and then of the host. That of a
 // slash at the end is "".
-func (p *pattern) names() (names []string) {
+func (p *pattern) names() []string { return p.appendNames(nil) }
+
+func (p *pattern) appendNames(names []string) []string {
 	for _, s := range p.path {
 		if s.kind != literal {
 			names = append(names, s.name)
@@ -247,6 +298,19 @@ func (p *pattern) names() (names []string) {
 	return names
 }
 
+// isStatic reports whether the path of p has no wildcards.
+func (p *pattern) isStatic() bool {
+	return !slices.ContainsFunc(p.path, func(s segment) bool { return s.kind != literal })
+}
+
+// appendStatic appends the canonical form of a path without wildcards.
+func (p *pattern) appendStatic(dst []byte) []byte {
+	for i := range p.path {
+		dst = appendCanonical(append(dst, '/'), p.path[i].text)
+	}
+	return dst
+}
+
 // never reports whether p can't match: a segment is "." or "..", or has such a part between
 // backslashes or slashes, or is empty and not the last.
 func (p *pattern) never() bool {
@@ -254,7 +318,7 @@ func (p *pattern) never() bool {
 		switch {
 		case s.kind == literal && (hasDots(s.text) || s.text == "" && i+1 < len(p.path)):
 			return true
-		case s.kind == capture && (hasDots(s.text+"x"+s.suffix) || hasDots(s.text+"xx"+s.suffix)):
+		case s.kind == capture && (s.text != "" || s.suffix != "") && (hasDots(s.text+"x"+s.suffix) || hasDots(s.text+"xx"+s.suffix)):
 			return true
 		}
 	}
@@ -263,6 +327,9 @@ func (p *pattern) never() bool {
 
 // hasDots reports whether a decoded segment is "." or "..", or has such a part between "/" or "\".
 func hasDots(s string) bool {
+	if strings.IndexByte(s, '.') < 0 {
+		return false
+	}
 	for from := 0; ; {
 		n := strings.IndexAny(s[from:], `/\`)
 		part := s[from:]

@@ -17,14 +17,26 @@ type Middleware = func(next gale.RequestHandler) gale.RequestHandler
 type Route struct {
 	match   door.Match
 	method  string // "" for any
-	mount   bool
 	chain   gale.RequestHandler
 	handler gale.RequestHandler
 	scope   *scope
 	caller  uintptr
-	own     Limits  // of Limit
-	limits  *limits // with those of the groups around, nil for none; set with the table
-	same    *Route  // the one without a method and with the same host and path, or nil; set with the table
+	rare    *rare // what few routes have, or nil
+}
+
+// rare is what few routes have.
+type rare struct {
+	own    Limits  // of Limit
+	limits *limits // with those of the groups around, nil for none; set with the table
+	same   *Route  // the one without a method and with the same host and path, or nil; set with the table
+}
+
+// rarely returns rt.rare, and makes it if there is none.
+func (rt *Route) rarely() *rare {
+	if rt.rare == nil {
+		rt.rare = &rare{}
+	}
+	return rt.rare
 }
 
 // Name gives the route a name for Router.URL, and returns it. It panics if another route of the router
@@ -37,6 +49,9 @@ func (rt *Route) Name(name string) *Route {
 	if old := r.byName[name]; old != nil && old != rt {
 		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name",
 			name, old.describe(), rt.describe()))
+	}
+	if r.names == nil {
+		r.byName, r.names = map[string]*Route{}, map[*Route]string{}
 	}
 	delete(r.byName, r.names[rt])
 	r.byName[name], r.names[rt] = rt, name
@@ -61,6 +76,13 @@ func (rt *Route) parse() *pattern {
 	}
 	p.route = rt
 	return p
+}
+
+// caller returns the call of the function that calls it. It costs less than callSite, and is for functions that
+// are called from outside of this package.
+func caller() (pc [1]uintptr) {
+	runtime.Callers(3, pc[:])
+	return pc
 }
 
 // callSite returns the innermost call that this package didn't make.

@@ -50,19 +50,19 @@ type Router struct {
 	MethodNotAllowed gale.RequestHandler
 
 	scope
-	mu       sync.Mutex // of what follows
-	routes   []*Route
-	byName   map[string]*Route
-	names    map[*Route]string // of Route.Name
-	index    *index            // nil when the routes are fixed
-	making   sync.Mutex        // held while the table is made; before mu
-	patterns []*pattern        // of the routes, until the table is made; under making
-	serving  atomic.Pointer[table]
+	mu      sync.Mutex // of what follows
+	routes  []*Route
+	byName  map[string]*Route
+	names   map[*Route]string // of Route.Name
+	index   *index            // nil when the routes are fixed
+	making  sync.Mutex        // held while the table is made; before mu
+	fixed   *index            // what index was, until the table is made; under making
+	serving atomic.Pointer[table]
 }
 
 // New returns a router without routes.
 func New() *Router {
-	r := &Router{byName: map[string]*Route{}, names: map[*Route]string{}, index: newIndex()}
+	r := &Router{index: &index{}}
 	r.router = r
 	return r
 }
@@ -125,12 +125,12 @@ func (r *Router) begin() *table {
 	}
 	r.mu.Lock()
 	if r.index != nil {
-		r.patterns, r.index = r.index.patterns, nil
+		r.fixed, r.index = r.index, nil
 	}
 	r.mu.Unlock()
-	t := newTable(r)
+	t := newTable(r, r.fixed)
 	r.serving.Store(t)
-	r.patterns = nil
+	r.fixed = nil
 	return t
 }
 
@@ -142,10 +142,13 @@ func (r *Router) mustBeOpen(method string) {
 	}
 }
 
-// register adds a route.
-func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mount bool) *Route {
-	rt := &Route{handler: handler, scope: s, mount: mount, caller: callSite()}
-	p, err := parse(text)
+// register adds a route, whose registration was called at caller.
+func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mount bool, caller uintptr) *Route {
+	rt := &Route{handler: handler, scope: s, caller: caller}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mustBeOpen("Handle")
+	p, err := r.index.memory.parse(text)
 	if err != nil {
 		panic(fmt.Sprintf("router: parsing %q: %v (registered at %s)", text, err, callText(rt.caller)))
 	}
@@ -153,10 +156,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
 	}
 	rt.method, rt.match.Pattern, rt.match.Host = p.method, text[p.from:], p.hostLen
-	p.route, rt.match.Owner = rt, rt
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mustBeOpen("Handle")
+	p.route, p.mount = rt, mount
 	if old := r.index.add(p); old != nil {
 		panic(conflictText(p, old))
 	}

@@ -2,7 +2,6 @@ package router
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -55,41 +54,40 @@ func (s *site) tree(id msg.MethodID, method []byte) *tree {
 	return s.known[id]
 }
 
-// newTable makes the table of r. The caller holds r.making.
-func newTable(r *Router) *table {
+// newTable makes the table of r, with the patterns of x. The caller holds r.making.
+func newTable(r *Router, x *index) *table {
 	t := &table{router: r, number: tables.Add(1)}
-	hosts, order := map[string][]*pattern{}, []string{}
-	for _, p := range r.patterns {
+	for _, p := range x.patterns {
 		rt := p.route
 		handler := rt.handler
-		if rt.mount {
+		if p.mount {
 			handler = t.mounted(rt)
 		}
 		rt.chain = rt.scope.chain(handler)
-		if rt.limits = newLimits(rt); rt.limits != nil {
+		if l := newLimits(rt); l != nil {
+			rt.rarely().limits = l
 			rt.chain = t.onlyAttached(rt, rt.chain)
 		}
-		if hosts[p.hostText] == nil {
-			order = append(order, p.hostText)
-		}
-		hosts[p.hostText] = append(hosts[p.hostText], p)
 		t.max = max(t.max, len(rt.match.Names)+1)
 		if last := p.path[len(p.path)-1]; last.kind == rest || last == (segment{}) {
 			t.slashes++
 		}
 	}
-	for _, text := range order {
-		patterns := hosts[text]
-		s := newSite(patterns, !r.NoHEAD)
+	b := newBuilder(len(x.patterns))
+	for _, h := range x.order {
+		s := &t.any
+		if h.text != "" {
+			s = &site{host: h.host}
+		}
+		s.grow(b, h, !r.NoHEAD)
 		t.sites = append(t.sites, s)
 		switch {
-		case text == "":
-			t.any = *s
+		case h.text == "":
 		case literals(s.host) == len(s.host):
 			if t.named == nil {
 				t.named = map[string]*site{}
 			}
-			t.named[text] = s
+			t.named[h.text] = s
 		default:
 			if t.wild == nil {
 				t.wild = &hostNode{}
@@ -102,16 +100,15 @@ func newTable(r *Router) *table {
 	return t
 }
 
-func newSite(patterns []*pattern, head bool) *site {
-	s := &site{host: patterns[0].host}
-	byMethod := map[string][]*pattern{}
-	for _, p := range patterns {
-		if p.never() {
-			continue
+// grow makes the trees of s from the patterns of each method. With head those for GET match HEAD.
+func (s *site) grow(b *builder, h *hostIndex, head bool) {
+	of := func(method string) []*pattern {
+		if m := h.shelf(method); m != nil && slices.ContainsFunc(m.patterns, func(p *pattern) bool { return !p.never() }) {
+			return m.patterns
 		}
-		byMethod[p.method] = append(byMethod[p.method], p)
+		return nil
 	}
-	unnamed := newTree(byMethod[""])
+	unnamed := b.newTree(of(""))
 	for i := range s.known {
 		s.known[i] = unnamed
 	}
@@ -121,35 +118,21 @@ func newSite(patterns []*pattern, head bool) *site {
 			s.known[id] = t
 		}
 	}
-	for _, m := range slices.Sorted(maps.Keys(byMethod)) {
-		all := byMethod[m]
-		switch {
-		case m == "":
+	for _, shelf := range h.methods {
+		m := shelf.method
+		if m == "" || of(m) == nil {
 			continue
-		case m == gale.MethodHead && head:
-			all = append(all, byMethod[gale.MethodGet]...)
 		}
-		t := newTree(append(all, byMethod[""]...))
+		var gets []*pattern
+		if m == gale.MethodHead && head {
+			gets = of(gale.MethodGet)
+		}
+		t := b.newTree(of(m), gets, of(""))
 		add(m, t)
-		if m == gale.MethodGet && head && byMethod[gale.MethodHead] == nil {
+		if m == gale.MethodGet && head && of(gale.MethodHead) == nil {
 			add(gale.MethodHead, t)
 		}
 	}
-	return s
-}
-
-// newTree returns the tree of patterns, nil without any. Those with narrower methods come first.
-func newTree(patterns []*pattern) *tree {
-	if len(patterns) == 0 {
-		return nil
-	}
-	b := &branch{}
-	for _, p := range patterns {
-		b.add(p.path, p.route)
-	}
-	t := b.grow()
-	t.fixed = newFixed(b.fixedRoutes(nil, ""), len(patterns))
-	return t
 }
 
 // found leaves in m what was found: rt, or what matchSlowly finds if rt is nil. It returns it.
@@ -311,8 +294,8 @@ func (q *query) findWebSocket(s *site) bool {
 		return true
 	}
 	found := q.findWith(s.known[msg.MethodGet])
-	if found && q.route.same != nil {
-		q.route = q.route.same // for all methods
+	if found && q.route.rare != nil && q.route.rare.same != nil {
+		q.route = q.route.rare.same // for all methods
 	}
 	return found
 }

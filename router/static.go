@@ -3,6 +3,9 @@ package router
 import (
 	"encoding/binary"
 	"math/bits"
+	"strings"
+
+	"github.com/galehttp/gale/internal/bytesconv"
 )
 
 // fixed finds the routes of a tree that have no wildcards by their whole paths, in one step. It is there
@@ -25,21 +28,32 @@ const (
 	maxFixed = 1 << 14
 )
 
-// newFixed returns the table of the routes without wildcards among n routes, nil if they are too few.
-func newFixed(routes []fixedRoute, n int) *fixed {
-	if len(routes) < minFixed || len(routes) > maxFixed || len(routes)*3 < n {
+// newFixed returns a table for n routes without wildcards among all, nil if they are too few.
+func newFixed(n, all int) *fixed {
+	if n < minFixed || n > maxFixed || n*3 < all {
 		return nil
 	}
-	size := bits.Len(uint(len(routes))*2 - 1)
-	x := &fixed{slots: make([]uint16, 1<<size), routes: routes, shift: uint8(64 - size)}
-	for i := range routes {
-		at := x.hash([]byte(routes[i].path))
-		for x.slots[at] != 0 {
-			at = (at + 1) & (len(x.slots) - 1)
+	size := bits.Len(uint(n)*2 - 1)
+	return &fixed{slots: make([]uint16, 1<<size), routes: make([]fixedRoute, 0, n), shift: uint8(64 - size)}
+}
+
+// add adds a route with a canonical path, unless there is a narrower one of the same path.
+func (x *fixed) add(path []byte, r *Route) {
+	at := x.hash(path)
+	for ; x.slots[at] != 0; at = (at + 1) & (len(x.slots) - 1) {
+		if old := &x.routes[x.slots[at]-1]; old.path == string(path) {
+			old.route = first(old.route, r)
+			return
 		}
-		x.slots[at] = uint16(i + 1)
 	}
-	return x
+	f := fixedRoute{route: r}
+	if where := r.match.Pattern[r.match.Host:]; strings.HasPrefix(where, bytesconv.B2S(path)) {
+		f.path = where[:len(path)] // which is in memory anyway
+	} else {
+		f.path = string(path)
+	}
+	x.routes = append(x.routes, f)
+	x.slots[at] = uint16(len(x.routes))
 }
 
 // hash returns where the search for path begins.

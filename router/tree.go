@@ -15,7 +15,7 @@ import (
 type tree struct {
 	nodes  []node // the first one is the root
 	extras []extra
-	fixed  *fixed // or nil
+	fixed  *fixed // the routes without wildcards, which are in no node then, or nil
 }
 
 // node is a place in the tree: after the bytes of its run, of which there are at most 8.
@@ -55,41 +55,49 @@ func (t *tree) extraOf(n *node) extra {
 	return t.extras[n.extra-1]
 }
 
-// branch is a node while the tree is built.
-type branch struct {
-	run  string
-	kids []*branch
-	ends []*ending
-	leaf *Route
-	rest *Route
+// builder builds trees, one after the other. Its memory is used again.
+type builder struct {
+	branches []branch // the first one is the root
+	endings  []ending
+	text     []byte // where the runs are
 }
 
+// branch is a node while the tree is built. An index of 0 is none.
+type branch struct {
+	from, end  uint32 // text[from:end] is its run
+	kids, next uint32 // the first of the branches below it by their text, and what comes after it in such a list
+	ends       uint32 // endings[ends-1] is the first of its captures
+	leaf, rest *Route
+}
+
+// ending is a capture below a branch, with what follows it up to the end of the segment.
 type ending struct {
 	suffix string
-	to     *branch
+	to     uint32 // a branch without a run
+	next   uint32 // endings[next-1] is another capture of the branch
 }
 
 // add adds a route with the path of a pattern, unless there is a narrower one of the same path.
-func (b *branch) add(path []segment, r *Route) {
-	text := make([]byte, 0, 64)
+func (b *builder) add(path []segment, r *Route) {
+	at, from := uint32(0), len(b.text)
 	for i := range path {
 		s := &path[i]
-		text = append(text, '/')
+		b.text = append(b.text, '/')
 		switch s.kind {
 		case literal:
-			text = appendCanonical(text, s.text)
+			b.text = appendCanonical(b.text, s.text)
 		case capture:
-			text = appendCanonical(text, s.text)
-			b = b.static(string(text)).ending(string(appendCanonical(nil, s.suffix)))
-			text = text[:0]
+			b.text = appendCanonical(b.text, s.text)
+			at = b.ending(b.static(at, from), s.suffix)
+			from = len(b.text)
 		case rest:
-			b = b.static(string(text))
-			b.rest = first(b.rest, r)
+			at = b.static(at, from)
+			b.branches[at].rest = first(b.branches[at].rest, r)
 			return
 		}
 	}
-	b = b.static(string(text))
-	b.leaf = first(b.leaf, r)
+	at = b.static(at, from)
+	b.branches[at].leaf = first(b.branches[at].leaf, r)
 }
 
 // first returns old, the route of a path, or r if there is none.
@@ -98,121 +106,188 @@ func first(old, r *Route) *Route {
 		return r
 	}
 	if r.method == "" {
-		old.same = r
+		old.rarely().same = r
 	}
 	return old
 }
 
-// static returns the branch below b at text, and makes it if there is none.
-func (b *branch) static(text string) *branch {
-	for text != "" {
-		i := slices.IndexFunc(b.kids, func(k *branch) bool { return k.run[0] == text[0] })
-		if i < 0 {
-			k := &branch{run: text}
-			b.kids = append(b.kids, k)
-			return k
+// static returns the branch below the branch at by the text that begins at from, and makes it if there is
+// none.
+func (b *builder) static(at uint32, from int) uint32 {
+	text := b.text[from:]
+	for len(text) > 0 {
+		last, i := uint32(0), b.branches[at].kids
+		for i != 0 && b.text[b.branches[i].from] != text[0] {
+			last, i = i, b.branches[i].next
 		}
-		k, n := b.kids[i], 1
-		for n < len(text) && n < len(k.run) && text[n] == k.run[n] {
+		if i == 0 {
+			i = b.branch(branch{from: uint32(len(b.text) - len(text)), end: uint32(len(b.text))})
+			if last == 0 {
+				b.branches[at].kids = i
+			} else {
+				b.branches[last].next = i
+			}
+			return i
+		}
+		k := &b.branches[i]
+		run, n := b.text[k.from:k.end], 1
+		for n < len(text) && n < len(run) && text[n] == run[n] {
 			n++
 		}
-		if n < len(k.run) {
-			b.kids[i] = &branch{run: text[:n], kids: []*branch{k}}
-			k.run = k.run[n:]
+		if n < len(run) {
+			below := *k
+			below.from, below.next = k.from+uint32(n), 0
+			*k = branch{from: k.from, end: below.from, next: k.next}
+			kid := b.branch(below)
+			b.branches[i].kids = kid
 		}
-		b, text = b.kids[i], text[n:]
+		at, text = i, text[n:]
 	}
-	return b
+	return at
 }
 
-func (b *branch) ending(suffix string) *branch {
-	for _, e := range b.ends {
-		if e.suffix == suffix {
-			return e.to
-		}
-	}
-	e := &ending{suffix, &branch{}}
-	b.ends = append(b.ends, e)
-	return e.to
+// branch adds a branch and returns its index.
+func (b *builder) branch(of branch) uint32 {
+	b.branches = append(b.branches, of)
+	return uint32(len(b.branches) - 1)
 }
 
-// count returns how many nodes b needs.
-func (b *branch) count() int {
-	n := 1
-	for _, k := range b.kids {
-		n += k.count()
+// ending returns the branch below the branch at after a capture with a suffix.
+func (b *builder) ending(at uint32, suffix string) uint32 {
+	for i := b.branches[at].ends; i != 0; i = b.endings[i-1].next {
+		if b.endings[i-1].suffix == suffix {
+			return b.endings[i-1].to
+		}
 	}
-	for _, e := range b.ends {
-		n += e.to.count()
+	to := b.branch(branch{})
+	b.endings = append(b.endings, ending{suffix, to, b.branches[at].ends})
+	b.branches[at].ends = uint32(len(b.endings))
+	return to
+}
+
+// grow makes the tree of what was added, and forgets it.
+func (b *builder) grow() *tree {
+	count := 0
+	for i := range b.branches {
+		if of := &b.branches[i]; !b.leadsOn(of) {
+			count += max(1, int(of.end-of.from+7)/8)
+		}
+	}
+	t := &tree{nodes: make([]node, 1, count)}
+	b.fill(t, 0, b.branches[0])
+	return t
+}
+
+// leadsOn reports whether of needs no node: there is no run, and one way only.
+func (b *builder) leadsOn(of *branch) bool {
+	return of.from == of.end && of.leaf == nil && of.rest == nil && of.ends == 0 && of.kids != 0 && b.branches[of.kids].next == 0
+}
+
+// fill sets t.nodes[i] to of, and adds what is below it.
+func (b *builder) fill(t *tree, i uint32, of branch) {
+	if b.leadsOn(&of) {
+		of = b.branches[of.kids]
+	}
+	for of.end-of.from > 8 {
+		n := b.node(t, of.from, of.from+8)
+		n.count, n.labels = 1, uint64(b.text[of.from+8])
+		t.nodes = append(t.nodes, node{})
+		t.nodes[i] = n
+		i, of.from = n.kids, of.from+8
+	}
+	n := b.node(t, of.from, of.end)
+	n.leaf = of.leaf
+	kids := 0
+	for k := of.kids; k != 0; k = b.branches[k].next {
+		if kids < 8 {
+			n.labels |= uint64(b.text[b.branches[k].from]) << (8 * kids)
+		}
+		kids++
+		t.nodes = append(t.nodes, node{})
+	}
+	if n.count = uint8(kids); kids > 8 {
+		n.count, n.labels, n.jump = 0, 0, new([256]uint8)
+	}
+	b.fillEnds(t, &n, of)
+	t.nodes[i] = n
+	for k, at := of.kids, n.kids; k != 0; k, at = b.branches[k].next, at+1 {
+		if n.jump != nil {
+			n.jump[b.text[b.branches[k].from]] = uint8(at - n.kids + 1) // at most 255: no run begins with "#"
+		}
+		b.fill(t, at, b.branches[k])
+	}
+}
+
+// node returns a node with a run, whose children come next in t.
+func (b *builder) node(t *tree, from, end uint32) node {
+	n := node{kids: uint32(len(t.nodes)), size: uint8(end - from)}
+	for i, c := range b.text[from:end] {
+		n.word |= uint64(c) << (8 * i)
+		n.mask |= 0xff << (8 * i)
 	}
 	return n
 }
 
-// split makes of each branch with a longer run several with at most 8 bytes.
-func (b *branch) split() {
-	if len(b.run) > 8 {
-		below := *b
-		below.run = b.run[8:]
-		*b = branch{run: b.run[:8], kids: []*branch{&below}}
-	}
-	for _, k := range b.kids {
-		k.split()
-	}
-	for _, e := range b.ends {
-		e.to.split()
-	}
-}
-
-// grow makes the tree of b.
-func (b *branch) grow() *tree {
-	b.split()
-	t := &tree{nodes: make([]node, 1, b.count())}
-	t.fill(0, b)
-	return t
-}
-
-// fill sets t.nodes[i] to b, and adds what is below it.
-func (t *tree) fill(i int, b *branch) {
-	if len(b.kids) == 1 && b.run == "" && b.leaf == nil && b.rest == nil && b.ends == nil {
-		b = b.kids[0]
-	}
-	n := node{leaf: b.leaf, kids: uint32(len(t.nodes)), size: uint8(len(b.run))}
-	for at := range len(b.run) {
-		n.word |= uint64(b.run[at]) << (8 * at)
-		n.mask |= 0xff << (8 * at)
-	}
-	if len(b.kids) > 8 {
-		n.jump = new([256]uint8)
-		for i, k := range b.kids {
-			n.jump[k.run[0]] = uint8(i + 1) // at most 255: no run begins with "#"
-		}
-	} else {
-		n.count = uint8(len(b.kids))
-		for i, k := range b.kids {
-			n.labels |= uint64(k.run[0]) << (8 * i)
-		}
-	}
-	t.nodes = t.nodes[:len(t.nodes)+len(b.kids)]
-	x := extra{rest: b.rest}
-	narrowerFirst := func(x, y *ending) int { return len(y.suffix) - len(x.suffix) }
-	slices.SortStableFunc(b.ends, narrowerFirst)
-	for _, e := range b.ends {
-		at := uint32(len(t.nodes))
-		t.nodes = t.nodes[:at+1]
-		if t.fill(int(at), e.to); e.suffix == "" {
+// fillEnds adds the captures and the rest of a branch, whose node is n.
+func (b *builder) fillEnds(t *tree, n *node, of branch) {
+	x := extra{rest: of.rest}
+	for e := of.ends; e != 0; e = b.endings[e-1].next {
+		at, end := uint32(len(t.nodes)), &b.endings[e-1]
+		t.nodes = append(t.nodes, node{})
+		if b.fill(t, at, b.branches[end.to]); end.suffix == "" {
 			n.plain = at
 		} else {
-			x.ends = append(x.ends, suffixed{e.suffix, at})
+			x.ends = append(x.ends, suffixed{string(appendCanonical(nil, end.suffix)), at})
 		}
 	}
-	if x.ends != nil || x.rest != nil {
-		t.extras = append(t.extras, x)
-		n.extra = uint32(len(t.extras))
+	if x.ends == nil && x.rest == nil {
+		return
 	}
-	t.nodes[i] = n
-	for k, kid := range b.kids {
-		t.fill(int(n.kids)+k, kid)
+	narrowerFirst := func(x, y suffixed) int { return len(y.suffix) - len(x.suffix) }
+	slices.SortStableFunc(x.ends, narrowerFirst)
+	t.extras = append(t.extras, x)
+	n.extra = uint32(len(t.extras))
+}
+
+// newBuilder returns a builder for trees of n patterns.
+func newBuilder(n int) *builder {
+	return &builder{branches: make([]branch, 0, 2*n+1), text: make([]byte, 0, 16*n)}
+}
+
+// newTree returns the tree of patterns, nil without any. Of those with the same path, those with narrower
+// methods come first.
+func (b *builder) newTree(lists ...[]*pattern) *tree {
+	all, static := 0, 0
+	for _, list := range lists {
+		all += len(list)
+		for _, p := range list {
+			if p.isStatic() {
+				static++
+			}
+		}
 	}
+	if all == 0 {
+		return nil
+	}
+	b.branches, b.endings, b.text = append(b.branches[:0], branch{}), b.endings[:0], b.text[:0]
+	known := newFixed(static, all)
+	for _, list := range lists {
+		for _, p := range list {
+			switch {
+			case p.never():
+			case known != nil && p.isStatic():
+				from := len(b.text)
+				b.text = p.appendStatic(b.text)
+				known.add(b.text[from:], p.route)
+				b.text = b.text[:from]
+			default:
+				b.add(p.path, p.route)
+			}
+		}
+	}
+	t := b.grow()
+	t.fixed = known
+	return t
 }
 
 // search is one search in trees, and what it has found.
@@ -225,21 +300,6 @@ type search struct {
 	n     int  // how many values there are
 	odd   bool // a value has bytes that decide only when they are decoded, or a dot segment
 	open  bool // a rest has captured something
-}
-
-// fixedRoutes appends the routes below b that have no wildcards; path leads to b.
-func (b *branch) fixedRoutes(list []fixedRoute, path string) []fixedRoute {
-	path += b.run
-	if b.leaf != nil {
-		if where := b.leaf.match.Pattern[b.leaf.match.Host:]; where == path {
-			path = where // which is in memory anyway
-		}
-		list = append(list, fixedRoute{path, b.leaf})
-	}
-	for _, k := range b.kids {
-		list = k.fixedRoutes(list, path)
-	}
-	return list
 }
 
 // kid returns the static child of n whose run begins with c, nil if there is none.
@@ -294,14 +354,20 @@ func shortTail(path []byte) uint64 {
 // follows reports whether a path has the run of n where w is its word. A run has no zeros, see canonical.
 func (n *node) follows(w uint64) bool { return (w^n.word)&n.mask == 0 }
 
-// search looks for f.path in the tree. f has found nothing yet.
+// search looks for f.path in the tree. f has found nothing yet. A path of a route without wildcards is found
+// first, since no other route is narrower.
 func (t *tree) search(f *search) bool {
+	if t.fixed != nil {
+		if f.route = t.fixed.find(f.path); f.route != nil {
+			return true
+		}
+	}
 	f.tail = tailOf(f.path)
 	root := &t.nodes[0]
 	return root.follows(word(f.path, 0, f.tail)) && t.find(root, int(root.size), f)
 }
 
-// walk is search for a target as it was sent, and for most trees: it goes down while there is one way only,
+// walk is search for a target as it was sent, but in the nodes only, and for most trees: it goes down while there is one way only,
 // and leaves what follows to find. Values, for which m.Values has room, go to m, with the path. It returns
 // nil if that isn't enough, such as for an odd path. It calls nothing in its loops, so that what they use
 // stays in registers.

@@ -2,6 +2,7 @@ package router
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,31 +11,32 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// TestBuild says how long it takes to build a router for the table github until it serves, and how much
-// memory that takes afterwards, besides gin.
-func TestBuild(t *testing.T) {
-	routes := tables(t)["github"]
-	if routes == nil {
-		t.Skip("there is no table")
-	}
+// builder builds a router again and again, until it serves.
+type builder struct {
+	name string
+	make func() any
+}
+
+// builders returns what builds routes: that of gale, and that of gin, which proves nothing about patterns.
+// That of gale serves a request, since its trees are made then.
+func builders(routes []route) []builder {
 	gin.SetMode(gin.ReleaseMode)
+	var req gale.Request
+	req.Header.SetMethod(routes[0].method)
+	req.Header.SetRequestURI(target(routes[0].path))
 	var ctx gale.RequestCtx
-	colon := make([]string, len(routes))
-	whole := make([]string, len(routes))
+	ctx.Init(&req, nil, nil)
+	colon, whole := make([]string, len(routes)), make([]string, len(routes))
 	for i, rt := range routes {
 		colon[i], whole[i] = colons(rt.path), rt.method+" "+rt.path
 	}
-	for _, p := range []struct {
-		name string
-		make func() any
-	}{
+	return []builder{
 		{"gale", func() any {
 			r := router.New()
 			for _, p := range whole {
 				r.Handle(p, func(*gale.RequestCtx) {})
 			}
 			h := r.Handler()
-			ctx.Request.Reset()
 			h(&ctx)
 			return h
 		}},
@@ -45,24 +47,68 @@ func TestBuild(t *testing.T) {
 			}
 			return g
 		}},
-	} {
-		best := time.Hour
-		for range 200 {
-			start := time.Now()
-			p.make()
-			best = min(best, time.Since(start))
+	}
+}
+
+// TestBuild says how long it takes to build a router for each table until it serves, the median of many
+// turns, and how much memory it has after a collection, besides gin.
+func TestBuild(t *testing.T) {
+	for _, name := range order {
+		routes := tables(t)[name]
+		if routes == nil || name == "read20" {
+			continue
 		}
-		const many = 20
-		var before, after runtime.MemStats
-		var kept [many]any
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		for i := range kept {
-			kept[i] = p.make()
+		all := builders(routes)
+		times := make([][]time.Duration, len(all))
+		for range 300 {
+			for i, b := range all {
+				start := time.Now()
+				b.make()
+				times[i] = append(times[i], time.Since(start))
+			}
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		t.Logf("%s: %d bytes in %d objects, %v", p.name, (after.HeapAlloc-before.HeapAlloc)/many, (after.HeapObjects-before.HeapObjects)/many, best)
-		runtime.KeepAlive(kept)
+		var of [2]struct{ bytes, objects, ns float64 }
+		for i, b := range all {
+			slices.Sort(times[i])
+			of[i].bytes, of[i].objects = heap(b)
+			of[i].ns = float64(times[i][len(times[i])/2])
+		}
+		gale, gin := of[0], of[1]
+		t.Logf("%-8s time %4.2f of gin's (%.1f to %.1f µs), heap %4.2f (%.0f to %.0f bytes in %.0f to %.0f objects)", name,
+			gale.ns/gin.ns, gale.ns/1e3, gin.ns/1e3, gale.bytes/gin.bytes, gale.bytes, gin.bytes, gale.objects, gin.objects)
+	}
+}
+
+// heap returns how much memory a router has after a collection.
+func heap(b builder) (bytes, objects float64) {
+	const many = 20
+	var before, after runtime.MemStats
+	var kept [many]any
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		kept[i] = b.make()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(kept)
+	return float64(after.HeapAlloc-before.HeapAlloc) / many, float64(after.HeapObjects-before.HeapObjects) / many
+}
+
+// BenchmarkBuild is TestBuild for profiles.
+func BenchmarkBuild(b *testing.B) {
+	all := tables(b)
+	for _, name := range order {
+		if all[name] == nil || name == "read20" {
+			continue
+		}
+		for _, p := range builders(all[name]) {
+			b.Run(name+"/"+p.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					p.make()
+				}
+			})
+		}
 	}
 }

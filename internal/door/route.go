@@ -40,19 +40,23 @@ type kept struct {
 	target   int    // how many bytes of text are the target
 	method   uint8
 	hostless bool // the host doesn't count
+	owner    any  // what the router has found, for itself
 }
 
 // Keep says that the router with a number has found what is in r for a request with a method, a target as
 // BeginRoute returns it, and a host if that counts. The handler of the router need not look for it again if the
-// request still is that one. A method without a number is not kept.
-func (r *Route) Keep(router uint64, method uint8, target []byte, host string, hosts bool) {
+// request still is that one. A method without a number is not kept. The router gets owner from Kept.
+func (r *Route) Keep(router uint64, method uint8, target []byte, host string, hosts bool, owner any) {
 	r.Asked = router
 	if r.Outer != nil || method == 0 {
 		return
 	}
 	text := append(append(r.kept.text[:0], target...), host...)
-	r.kept = kept{router, text, len(target), method, !hosts}
+	r.kept = kept{router, text, len(target), method, !hosts, owner}
 }
+
+// Kept returns the owner that Keep got, once Take has returned true.
+func (r *Route) Kept() any { return r.kept.owner }
 
 // HasKept reports whether Keep was called for the request, and no router has begun since.
 func (r *Route) HasKept() bool { return r.kept.router != 0 }
@@ -99,7 +103,6 @@ type Match struct {
 	Pattern string   // without method and Prefix
 	Host    int      // how many bytes of Pattern are a host
 	Names   []string // of Route.Values; "" for one without a name
-	Owner   any      // the route of package router
 
 	joined atomic.Pointer[joined]
 }
