@@ -84,6 +84,7 @@ type perRequest struct {
 	left     atomic.Bool  // the exchange has abandoned the context
 	timed    atomic.Int32 // handlers that TimeoutHandlers have begun
 	timedOut atomic.Pointer[Response]
+	given    atomic.Bool // timedOut was set, or Detach was called: other goroutines may use the request
 	done     atomic.Pointer[requestDone]
 }
 

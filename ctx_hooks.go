@@ -75,7 +75,7 @@ type snapshot struct {
 // note takes the snapshot for functions of BeforeSend, unless a timeout came first. The
 // goroutine that uses ctx calls it, with mu held or while no other goroutine has ctx.
 func (ctx *RequestCtx) note() {
-	if ctx.timedOut.Load() != nil || ctx.isDetached() {
+	if ctx.given.Load() {
 		return // the request belongs to the late handler, or to the program
 	}
 	s, from := &ctx.seen, &ctx.Request
@@ -111,7 +111,7 @@ func (s *snapshot) noteRoute(r *door.Route) {
 func (ctx *RequestCtx) noteRoute() {
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if ctx.seen.req != nil && ctx.timedOut.Load() == nil && !ctx.isDetached() {
+	if ctx.seen.req != nil && !ctx.given.Load() {
 		ctx.seen.noteRoute(ctx.route)
 	}
 }

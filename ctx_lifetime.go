@@ -66,6 +66,7 @@ func (ctx *RequestCtx) Detach() *RequestCtx {
 	}
 	ctx.Request.ownForms()
 	d.detach()
+	ctx.given.Store(true)
 	return ctx
 }
 

@@ -67,13 +67,10 @@ func init() {
 	door.RouteOf = func(ctx any) *door.Route { return ctx.(*RequestCtx).makeRoute() }
 	door.BeginRoute = beginRoute
 	door.NoteRoute = func(ctx any) { ctx.(*RequestCtx).noteRoute() }
-	door.EndRoute = func(c any, m *door.Route, outer *door.Outer) {
+	door.ResumeRoute = func(c any, m *door.Route, outer *door.Outer) {
 		ctx := c.(*RequestCtx)
-		if ctx.timedOut.Load() != nil || ctx.isDetached() {
+		if ctx.given.Load() {
 			return // other goroutines may be using the request
-		}
-		if m.Running = false; outer == nil {
-			return
 		}
 		if m.Resume(outer); m.Noted {
 			ctx.noteRoute()
@@ -91,7 +88,7 @@ func init() {
 	}
 	door.RestoreRoutePath = func(c any, saved door.Saved) {
 		ctx := c.(*RequestCtx)
-		if ctx.timedOut.Load() != nil || ctx.isDetached() {
+		if ctx.given.Load() {
 			return // other goroutines may be using the request
 		}
 		u := ctx.URI()
@@ -104,7 +101,7 @@ func init() {
 // makeRoute returns the Route of ctx, which stays with it for other requests.
 func (ctx *RequestCtx) makeRoute() *door.Route {
 	if ctx.route == nil {
-		ctx.route = new(door.Route)
+		ctx.route = &door.Route{Given: &ctx.given}
 	}
 	return ctx.route
 }

@@ -141,7 +141,12 @@ func (ctx *RequestCtx) timeOut(msg string, statusCode int) {
 	resp := &Response{}
 	resp.SetStatusCode(statusCode)
 	resp.SetBodyString(msg)
+	ctx.setTimedOut(resp)
+}
+
+func (ctx *RequestCtx) setTimedOut(resp *Response) {
 	ctx.timedOut.Store(resp)
+	ctx.given.Store(true)
 }
 
 // TimeoutErrorWithResponse is TimeoutError with a copy of resp as the response.
@@ -149,7 +154,7 @@ func (ctx *RequestCtx) TimeoutErrorWithResponse(resp *Response) {
 	used(ctx.loan)
 	c := &Response{}
 	resp.CopyTo(c)
-	ctx.timedOut.Store(c)
+	ctx.setTimedOut(c)
 	ctx.endForms()
 }
 

@@ -199,5 +199,5 @@ func (t *table) serveKept(ctx *gale.RequestCtx, m *door.Route) {
 	}
 	m.Running = true
 	m.Kept().(*Route).chain(ctx)
-	door.EndRoute(ctx, m, nil)
+	m.End()
 }

@@ -85,7 +85,7 @@ func (r *Router) Handler() gale.RequestHandler {
 		}
 		m.Found, m.Running = &rt.match, true
 		rt.chain(ctx)
-		door.EndRoute(ctx, m, nil)
+		m.End()
 	}
 }
 
@@ -103,7 +103,7 @@ func (t *table) serveRarely(ctx *gale.RequestCtx, m *door.Route, rt *Route, targ
 	rt = t.found(ctx, m, rt, target)
 	outer := m.Outer
 	if m.Outer = nil; outer != nil {
-		defer door.EndRoute(ctx, m, outer)
+		defer door.ResumeRoute(ctx, m, outer)
 	}
 	if rt == nil {
 		t.fallback(ctx)
@@ -111,7 +111,7 @@ func (t *table) serveRarely(ctx *gale.RequestCtx, m *door.Route, rt *Route, targ
 	}
 	m.Running = true
 	if rt.chain(ctx); outer == nil {
-		door.EndRoute(ctx, m, nil)
+		m.End()
 	}
 }
 

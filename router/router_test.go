@@ -665,3 +665,19 @@ func TestConnect(t *testing.T) {
 		t.Error("another CONNECT gets a GET route:", answer(ctx))
 	}
 }
+
+// TestPathsAfterLongerOnes proves that a context that is used again shows nothing of an earlier path.
+func TestPathsAfterLongerOnes(t *testing.T) {
+	r := router.New()
+	r.GET("/a/{x}/bcd", show("x"))
+	r.GET("/{x}", show("x"))
+	ctx, h := request("GET", "", "/"), r.Handler()
+	for _, target := range []string{"/abcdefghijklmno", "/a/123/bcd", "/a/123/bcd?q", "/a/1", "/a/123/bc", "/a/123/b", "/a/123/", "/a/12", "/a", "/abc"} {
+		ctx.Request.SetRequestURI(target)
+		ctx.Response.Reset()
+		h(ctx)
+		if got, want := answer(ctx), answer(serve(r, "GET", target)); got != want {
+			t.Errorf("%s: got %q, want %q", target, got, want)
+		}
+	}
+}

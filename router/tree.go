@@ -328,6 +328,9 @@ func word(path []byte, at int, tail uint64) uint64 {
 	return tail >> (uint(at-len(path)) * 8 & 63)
 }
 
+// load returns the 8 bytes of text at a byte, the first one lowest.
+func load(text []byte, at int) uint64 { return binary.LittleEndian.Uint64(text[at:]) }
+
 // tailOf returns the last 8 bytes of path, the last one highest. Those before its beginning are 0.
 func tailOf(path []byte) uint64 {
 	if len(path) >= 8 {
@@ -367,20 +370,21 @@ func (t *tree) search(f *search) bool {
 	return root.follows(word(f.path, 0, f.tail)) && t.find(root, int(root.size), f)
 }
 
-// walk is search for a target as it was sent, but in the nodes only, and for most trees: it goes down while there is one way only,
-// and leaves what follows to find. Values, for which m.Values has room, go to m, with the path. It returns
-// nil if that isn't enough, such as for an odd path. It calls nothing in its loops, so that what they use
-// stays in registers.
+// walk is search for a target as it was sent, but in the nodes only, and for most trees: it goes down while
+// there is one way only, and leaves what follows to find. Values, for which m.Values has room, go to m, with
+// the path, of which it makes a copy with zeros after it: so each word is one load. It returns nil if that
+// isn't enough, such as for an odd path. It calls nothing in its loops, so that what they use stays in
+// registers.
 func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
-	n, tail, count, at := &t.nodes[0], tailOf(target), 0, 0
-	if !n.follows(word(target, 0, tail)) {
+	n, count, text, end := &t.nodes[0], 0, m.Room(target), len(target)
+	if !n.follows(load(text, 0)) {
 		return nil, false
 	}
-	for at = int(n.size); at < len(target); {
-		w := word(target, at, tail)
+	for at := int(n.size); at < end; {
+		w := load(text, at)
 		if k := t.kid(n, byte(w)); k != nil && k.follows(w) {
 			if n.forks() {
-				return t.walkOn(m, n, target, at, count)
+				return t.walkOn(m, n, pathOf(text[:end]), at, count)
 			}
 			n = k
 			at += int(n.size)
@@ -388,10 +392,10 @@ func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
 		}
 		switch {
 		case byte(w) == '?':
-			target = target[:at]
+			end = at
 			continue
 		case n.extra != 0:
-			return t.walkOn(m, n, target, at, count)
+			return t.walkOn(m, n, pathOf(text[:end]), at, count)
 		case n.plain == 0 || byte(w) == '.' || byte(w) == '/':
 			return nil, false
 		}
@@ -407,21 +411,21 @@ func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
 				}
 				break
 			}
-			if at += 8; at >= len(target) {
-				at = len(target)
+			if at += 8; at >= end {
+				at = end
 				break
 			}
-			w = word(target, at, tail)
+			w = load(text, at)
 		}
 		m.Values[count] = door.Span{From: uint32(from), End: uint32(at)}
 		count++
 		n = &t.nodes[n.plain]
 		switch {
-		case at == len(target) || target[at] == '?':
-			if target = target[:at]; n.size != 0 {
+		case at == end || text[at] == '?':
+			if end = at; n.size != 0 {
 				return nil, false
 			}
-		case n.size > 1 && !n.follows(word(target, at, tail)):
+		case n.size > 1 && !n.follows(load(text, at)):
 			return nil, false
 		default:
 			at += int(n.size)
@@ -429,35 +433,26 @@ func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
 	}
 	switch {
 	case n.leaf != nil:
-		keepValues(m, target, count)
+		if count > 0 {
+			m.KeepRoom(end, m.Values[:count])
+		}
 		return n.leaf, false
 	case n.extra != 0:
-		return t.walkOn(m, n, target, len(target), count)
+		return t.walkOn(m, n, text[:end], end, count)
 	}
 	return nil, false
 }
 
 // walkOn is walk below n, where there may be several ways.
-func (t *tree) walkOn(m *door.Route, n *node, target []byte, at, count int) (r *Route, open bool) {
-	path := pathOf(target)
+func (t *tree) walkOn(m *door.Route, n *node, path []byte, at, count int) (r *Route, open bool) {
 	f := search{path: path, tail: tailOf(path), values: m.Values, n: count}
 	if !t.find(n, at, &f) || f.odd {
 		return nil, false
 	}
-	keepValues(m, path, f.n)
+	if f.n > 0 {
+		m.KeepRoom(len(path), m.Values[:f.n])
+	}
 	return f.route, f.open
-}
-
-// keepValues keeps in m that path, as it was sent, has n values.
-func keepValues(m *door.Route, path []byte, n int) {
-	if n == 0 {
-		return
-	}
-	at := m.Start()
-	m.Text, m.Values = append(m.Text[:at], path...), m.Values[:n]
-	if at > 0 {
-		shift(m.Values, at)
-	}
 }
 
 // goesOn reports whether the path, whose segment ends at the byte at, goes on with the run of n.

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"sync/atomic"
 )
@@ -22,7 +23,8 @@ type Route struct {
 	// Asked is the number of the router whose limits were asked for before the body of the request was read,
 	// see Keep. 0 is none.
 	Asked uint64
-	Moved bool // a router has changed the path of the request, see SetRoutePath
+	Given *atomic.Bool // other goroutines may use the request, and change r; belongs to the context of r
+	Moved bool         // a router has changed the path of the request, see SetRoutePath
 
 	Running bool   // what is above belongs to a route whose handler runs, not in a mount of it
 	Outer   *Outer // what the router that begins has to resume, or nil
@@ -159,10 +161,10 @@ const maxKeptText = 4096
 func (r *Route) Reset() {
 	clear(r.Others)
 	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 || cap(r.kept.text) > maxKeptText {
-		*r = Route{}
+		*r = Route{Given: r.Given}
 		return
 	}
-	*r = Route{Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0], kept: kept{text: r.kept.text[:0]}}
+	*r = Route{Given: r.Given, Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0], kept: kept{text: r.kept.text[:0]}}
 }
 
 // Value returns the bytes of the value called name. r may be nil.
@@ -290,6 +292,47 @@ func (r *Route) beginWithOthers() {
 	}
 }
 
+// End says that the handler of the route has returned. It does nothing if the program has the request now.
+func (r *Route) End() {
+	if !r.Given.Load() {
+		r.Running = false
+	}
+}
+
+// Room copies path to where the router that begins may keep it, after what Text has, with 8 zero bytes after
+// it and then anything. KeepRoom keeps the first bytes of it.
+func (r *Route) Room(path []byte) []byte {
+	room := r.Text[r.start:cap(r.Text)]
+	if len(room) < len(path)+8 {
+		room = r.moreRoom(len(path) + 8)
+	}
+	copy(room, path)
+	binary.LittleEndian.PutUint64(room[len(path):], 0)
+	return room
+}
+
+//go:noinline as it is rare
+func (r *Route) moreRoom(n int) []byte {
+	r.Text = slices.Grow(r.Text[:r.start], n)
+	return r.Text[r.start:cap(r.Text)]
+}
+
+// KeepRoom makes n bytes of Room part of Text, with values in them.
+func (r *Route) KeepRoom(n int, values []Span) {
+	r.Text, r.Values = r.Text[:int(r.start)+n], values
+	if r.start > 0 {
+		r.shift()
+	}
+}
+
+//go:noinline as it is rare
+func (r *Route) shift() {
+	for i := range r.Values {
+		r.Values[i].From += r.start
+		r.Values[i].End += r.start
+	}
+}
+
 // Resume makes outer, which was Outer, the route again.
 func (r *Route) Resume(outer *Outer) {
 	r.Found, r.Values, r.Prefix, r.Base, r.start = outer.found, outer.values, outer.prefix, outer.base, outer.start
@@ -331,8 +374,9 @@ func (r *Route) CopyTo(dst *Route) {
 	dst.Reset()
 	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
 	missed, text2 := append(dst.Missed, r.Missed...), dst.kept.text
+	given := dst.Given
 	*dst = *r
-	dst.kept = kept{text: text2}
+	dst.Given, dst.kept = given, kept{text: text2}
 	dst.Running, dst.Outer = false, nil
 	dst.Values, dst.Text, dst.Others, dst.Missed, dst.saved = values, text, others, missed, saved
 }
@@ -348,10 +392,9 @@ var (
 	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
 	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.
 	NoteRoute func(ctx any)
-	// EndRoute says that the handler of a route has returned: r, that of ctx, a *gale.RequestCtx, isn't
-	// Running any more, or resumes outer. It does nothing if the program has the request now. Package gale
-	// sets it.
-	EndRoute func(ctx any, r *Route, outer *Outer)
+	// ResumeRoute says that the handler of a route has returned: r, that of ctx, a *gale.RequestCtx, resumes
+	// outer. It does nothing if the program has the request now. Package gale sets it.
+	ResumeRoute func(ctx any, r *Route, outer *Outer)
 	// HasURI reports whether the URI of the request of ctx, a *gale.RequestCtx, is made. DropURI makes it be made
 	// again from the header when it is asked for. Package gale sets them.
 	HasURI  func(ctx any) bool

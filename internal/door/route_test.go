@@ -13,13 +13,16 @@ func TestPooledForgets(t *testing.T) {
 		mount: mount{depth: 1}, start: 1, saved: []byte("path"),
 		Missed: []byte("missed"), Asked: 1, Moved: true, kept: kept{1, []byte("/target"), 1, 1, true, 1},
 	}
-	if v := reflect.ValueOf(*r); v.NumField() != 17 {
+	if v := reflect.ValueOf(*r); v.NumField() != 18 {
 		t.Errorf("a Route has %d fields: set the new one above", v.NumField())
 	}
 	others := r.Others
 	r.Reset()
 	v := reflect.ValueOf(*r)
 	for i := range v.NumField() {
+		if v.Type().Field(i).Name == "Given" { // which the context has
+			continue
+		}
 		if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() == 0 || f.IsZero() {
 			continue
 		}
