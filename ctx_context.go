@@ -473,9 +473,14 @@ func (ctx *RequestCtx) pauseDone() {
 // resumeDone ends what pauseDone began.
 func (ctx *RequestCtx) resumeDone() {
 	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
 	ctx.reach = running
-	if d := ctx.done.Load(); d != nil && !d.isOver() {
+	d := ctx.done.Load()
+	if d == nil {
+		ctx.mu.Unlock() // without defer, since this is the hot path
+		return
+	}
+	defer ctx.mu.Unlock()
+	if !d.isOver() {
 		d.watch(ctx.x)
 	}
 }

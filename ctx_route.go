@@ -76,7 +76,6 @@ func init() {
 			ctx.noteRoute()
 		}
 	}
-	door.HasURI = func(ctx any) bool { return ctx.(*RequestCtx).Request.uriParsed }
 	door.DropURI = func(ctx any) { ctx.(*RequestCtx).Request.uriParsed, ctx.(*RequestCtx).Request.uriBad = false, false }
 	door.SetRoutePath = func(ctx any, path []byte) { ctx.(*RequestCtx).URI().SetPathBytes(path) }
 	door.ChangeRoutePath = func(c any, around door.Saved, path []byte) door.Saved {
@@ -101,7 +100,7 @@ func init() {
 // makeRoute returns the Route of ctx, which stays with it for other requests.
 func (ctx *RequestCtx) makeRoute() *door.Route {
 	if ctx.route == nil {
-		ctx.route = &door.Route{Given: &ctx.given}
+		ctx.route = &door.Route{Given: &ctx.given, Made: &ctx.Request.uriParsed}
 	}
 	return ctx.route
 }

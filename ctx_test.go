@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -542,4 +543,22 @@ func TestDetachTooLate(t *testing.T) {
 			t.Error("contexts that wait for a request are detached")
 		}
 	})
+}
+
+// TestRequestConfigChanges proves that each field of a RequestConfig counts.
+func TestRequestConfigChanges(t *testing.T) {
+	if new(RequestConfig).changes() {
+		t.Error("no field is set, and it changes something")
+	}
+	for i := range reflect.TypeFor[RequestConfig]().NumField() {
+		var c RequestConfig
+		if f := reflect.ValueOf(&c).Elem().Field(i); f.Kind() == reflect.Bool {
+			f.SetBool(true)
+		} else {
+			f.SetInt(-1)
+		}
+		if !c.changes() {
+			t.Errorf("%s doesn't count", reflect.TypeFor[RequestConfig]().Field(i).Name)
+		}
+	}
 }

@@ -83,7 +83,7 @@ func (ss *h1Session) change() {
 
 // override applies the result of HeaderReceived or RequestStarted.
 func (ss *h1Session) override(c RequestConfig, bounds bool) *requestLimits {
-	if c != (RequestConfig{}) {
+	if c.changes() {
 		ss.change()
 		ss.cfg.override(c, bounds)
 	}

@@ -87,6 +87,12 @@ func (s *Server) fixed() fixedSettings {
 	}
 }
 
+// changes reports whether a field isn't zero. It costs less than a comparison of all.
+func (c *RequestConfig) changes() bool {
+	return c.ReadTimeout|c.WriteTimeout|c.ReadStallTimeout|c.WriteStallTimeout != 0 || c.MaxRequestBodySize|c.RefuseStatus != 0 ||
+		c.StreamRequestBody
+}
+
 // override applies the result of HeaderReceived or RequestStarted for a request.
 // bounds says that MaxRequestBodySize also limits a streamed body.
 func (r *requestLimits) override(c RequestConfig, bounds bool) {

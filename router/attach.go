@@ -156,23 +156,31 @@ func (r *Router) Attach(server *gale.Server) error {
 		return errors.New("router: Attach sets Server.RequestStarted, and the server has one already: set it " +
 			"after Attach, to a function that calls the one that Attach has set")
 	}
-	server.Handler, server.RequestStarted = r.Handler(), r.started
+	server.Handler, server.RequestStarted = r.Handler(), r.started()
 	return nil
 }
 
-// started is Server.RequestStarted.
-func (r *Router) started(ctx *gale.RequestCtx) (c gale.RequestConfig) {
-	t, made := r.table(), door.HasURI(ctx)
-	m, method, target := door.BeginRoute(ctx)
-	rt := t.found(ctx, m, t.match(ctx, m, msg.MethodID(method), target), target)
-	m.Keep(t.number, method, target, t.hostOf(ctx), t.hosts, rt)
-	if !made && !m.Moved && door.HasURI(ctx) {
-		door.DropURI(ctx) // so that what a middleware changes in the header still counts
+// started returns what is Server.RequestStarted.
+func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
+	return func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+		t := r.table()
+		made := *door.RouteOf(ctx).Made
+		m, method, target := door.BeginRoute(ctx)
+		rt := t.match(ctx, m, msg.MethodID(method), target)
+		if rt == nil || m.Noted {
+			rt = t.found(ctx, m, rt, target)
+		} else {
+			m.Found = &rt.match
+		}
+		m.Keep(t.number, method, target, t.hostOf(ctx), t.hosts, rt)
+		if !made && *m.Made && !m.Moved {
+			door.DropURI(ctx) // so that what a middleware changes in the header still counts
+		}
+		if rt == nil || rt.rare == nil || rt.rare.limits == nil {
+			return c
+		}
+		return rt.rare.limits.begin(ctx)
 	}
-	if rt == nil || rt.rare == nil || rt.rare.limits == nil {
-		return c
-	}
-	return rt.rare.limits.begin(ctx)
 }
 
 // takes reports whether m has what started has found for this request.

@@ -12,9 +12,10 @@ import (
 // only if a third of the routes of the tree, or more, are such. The hash reads at most 24 bytes of a path;
 // paths that are alike there are next to each other, and compared.
 type fixed struct {
-	slots  []uint16 // 1 + the index in routes, 0 for none; a power of two
-	routes []fixedRoute
-	shift  uint8
+	slots   []uint16 // 1 + the index in routes, 0 for none; a power of two
+	routes  []fixedRoute
+	lengths uint64 // the bit n is set if there is a path of n bytes, or of n more than a multiple of 64
+	shift   uint8
 }
 
 type fixedRoute struct {
@@ -33,7 +34,7 @@ func newFixed(n, all int) *fixed {
 	if n < minFixed || n > maxFixed || n*3 < all {
 		return nil
 	}
-	size := bits.Len(uint(n)*2 - 1)
+	size := bits.Len(uint(n)*4 - 1) // at most a quarter of the slots are taken
 	return &fixed{slots: make([]uint16, 1<<size), routes: make([]fixedRoute, 0, n), shift: uint8(64 - size)}
 }
 
@@ -52,6 +53,7 @@ func (x *fixed) add(path []byte, r *Route) {
 	} else {
 		f.path = string(path)
 	}
+	x.lengths |= 1 << (len(path) & 63)
 	x.routes = append(x.routes, f)
 	x.slots[at] = uint16(len(x.routes))
 }
@@ -77,6 +79,9 @@ func (x *fixed) hash(path []byte) int {
 
 // find returns the route of a path, or nil.
 func (x *fixed) find(path []byte) *Route {
+	if x.lengths>>(len(path)&63)&1 == 0 {
+		return nil
+	}
 	for at := x.hash(path); x.slots[at] != 0; at = (at + 1) & (len(x.slots) - 1) {
 		if r := &x.routes[x.slots[at]-1]; r.path == string(path) {
 			return r.route

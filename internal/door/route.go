@@ -23,7 +23,9 @@ type Route struct {
 	// Asked is the number of the router whose limits were asked for before the body of the request was read,
 	// see Keep. 0 is none.
 	Asked uint64
-	Given *atomic.Bool // other goroutines may use the request, and change r; belongs to the context of r
+	// Of the context, which doesn't change where they are:
+	Given *atomic.Bool // other goroutines may use the request, and change r
+	Made  *bool        // the URI of the request is made
 	Moved bool         // a router has changed the path of the request, see SetRoutePath
 
 	Running bool   // what is above belongs to a route whose handler runs, not in a mount of it
@@ -157,14 +159,32 @@ type NamedSpan struct {
 // maxKeptText is the capacity above which Reset drops what a request has left.
 const maxKeptText = 4096
 
-// Reset makes r the zero value, and keeps its memory.
+// Reset makes r the zero value, and keeps its memory and what belongs to the context.
 func (r *Route) Reset() {
-	clear(r.Others)
-	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 || cap(r.kept.text) > maxKeptText {
-		*r = Route{Given: r.Given}
+	if r.isPlain() {
+		r.Used, r.Noted, r.Found, r.Values, r.Text = false, false, nil, r.Values[:0], r.Text[:0]
+		if r.Asked != 0 {
+			r.Asked, r.kept = 0, kept{text: r.kept.text[:0]}
+		}
 		return
 	}
-	*r = Route{Given: r.Given, Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0], kept: kept{text: r.kept.text[:0]}}
+	r.resetAll()
+}
+
+// isPlain reports whether r is like after a request for which one router has found a route. Most are.
+func (r *Route) isPlain() bool {
+	return cap(r.Text) <= maxKeptText && cap(r.kept.text) <= maxKeptText && cap(r.Values) <= maxKeptText/8 && r.Prefix == "" &&
+		r.Base.End|r.Base.From|r.start == 0 && len(r.Others)|len(r.Missed)|len(r.saved)|r.mount.depth == 0 && !r.Moved &&
+		!r.Running && r.Outer == nil
+}
+
+func (r *Route) resetAll() {
+	clear(r.Others)
+	if cap(r.Text) > maxKeptText || cap(r.saved) > maxKeptText || cap(r.Missed) > maxKeptText || cap(r.Values) > maxKeptText/8 || cap(r.Others) > maxKeptText/8 || cap(r.kept.text) > maxKeptText {
+		*r = Route{Given: r.Given, Made: r.Made}
+		return
+	}
+	*r = Route{Given: r.Given, Made: r.Made, Values: r.Values[:0], Text: r.Text[:0], Others: r.Others[:0], Missed: r.Missed[:0], saved: r.saved[:0], kept: kept{text: r.kept.text[:0]}}
 }
 
 // Value returns the bytes of the value called name. r may be nil.
@@ -374,9 +394,9 @@ func (r *Route) CopyTo(dst *Route) {
 	dst.Reset()
 	values, text, others, saved := append(dst.Values, r.Values...), append(dst.Text, r.Text...), append(dst.Others, r.Others...), dst.saved
 	missed, text2 := append(dst.Missed, r.Missed...), dst.kept.text
-	given := dst.Given
+	given, made := dst.Given, dst.Made
 	*dst = *r
-	dst.Given, dst.kept = given, kept{text: text2}
+	dst.Given, dst.Made, dst.kept = given, made, kept{text: text2}
 	dst.Running, dst.Outer = false, nil
 	dst.Values, dst.Text, dst.Others, dst.Missed, dst.saved = values, text, others, missed, saved
 }
@@ -395,9 +415,8 @@ var (
 	// ResumeRoute says that the handler of a route has returned: r, that of ctx, a *gale.RequestCtx, resumes
 	// outer. It does nothing if the program has the request now. Package gale sets it.
 	ResumeRoute func(ctx any, r *Route, outer *Outer)
-	// HasURI reports whether the URI of the request of ctx, a *gale.RequestCtx, is made. DropURI makes it be made
-	// again from the header when it is asked for. Package gale sets them.
-	HasURI  func(ctx any) bool
+	// DropURI makes the URI of the request of ctx, a *gale.RequestCtx, be made again from the header when it is
+	// asked for. Package gale sets it.
 	DropURI func(ctx any)
 	// SetRoutePath makes path, which is encoded, the path of the request of ctx, a *gale.RequestCtx.
 	// ChangeRoutePath does so for a mount, with what Route.Mount has returned. RestoreRoutePath undoes that, unless the program has the
