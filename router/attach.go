@@ -164,7 +164,6 @@ func (r *Router) Attach(server *gale.Server) error {
 func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 	return func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
 		t := r.table()
-		made := *door.RouteOf(ctx).Made
 		m, method, target := door.BeginRoute(ctx)
 		rt := t.match(ctx, m, msg.MethodID(method), target)
 		if rt == nil || m.Noted {
@@ -173,7 +172,7 @@ func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 			m.Found = &rt.match
 		}
 		m.Keep(t.number, method, target, t.hostOf(ctx), t.hosts, rt)
-		if !made && *m.Made && !m.Moved {
+		if !m.Early && *m.Made && !m.Moved {
 			door.DropURI(ctx) // so that what a middleware changes in the header still counts
 		}
 		if rt == nil || rt.rare == nil || rt.rare.limits == nil {

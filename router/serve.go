@@ -397,6 +397,8 @@ func (n *hostNode) find(list []*site, host string) []*site {
 }
 
 // hostOf returns the host of a request without its port, in lower case.
+//
+//go:noinline so that table.hostOf is inlined
 func hostOf(ctx *gale.RequestCtx) string {
 	host := ctx.Host()
 	if n := bytes.LastIndexByte(host, ':'); n >= 0 && bytes.IndexByte(host[n:], ']') < 0 {

@@ -27,6 +27,7 @@ type Route struct {
 	Given *atomic.Bool // other goroutines may use the request, and change r
 	Made  *bool        // the URI of the request is made
 	Moved bool         // a router has changed the path of the request, see SetRoutePath
+	Early bool         // the URI of the request was made before BeginRoute
 
 	Running bool   // what is above belongs to a route whose handler runs, not in a mount of it
 	Outer   *Outer // what the router that begins has to resume, or nil
@@ -55,8 +56,11 @@ func (r *Route) Keep(router uint64, method uint8, target []byte, host string, ho
 	if r.Outer != nil || method == 0 {
 		return
 	}
-	text := append(append(r.kept.text[:0], target...), host...)
-	r.kept = kept{router, text, len(target), method, !hosts, owner}
+	k := &r.kept
+	k.router, k.method, k.target, k.hostless, k.owner = router, method, len(target), !hosts, owner
+	if k.text = append(k.text[:0], target...); hosts {
+		k.text = append(k.text, host...)
+	}
 }
 
 // Kept returns the owner that Keep got, once Take has returned true.
@@ -162,9 +166,10 @@ const maxKeptText = 4096
 // Reset makes r the zero value, and keeps its memory and what belongs to the context.
 func (r *Route) Reset() {
 	if r.isPlain() {
-		r.Used, r.Noted, r.Found, r.Values, r.Text = false, false, nil, r.Values[:0], r.Text[:0]
+		r.Used, r.Noted, r.Early, r.Found, r.Values, r.Text = false, false, false, nil, r.Values[:0], r.Text[:0]
 		if r.Asked != 0 {
-			r.Asked, r.kept = 0, kept{text: r.kept.text[:0]}
+			k := &r.kept
+			r.Asked, k.router, k.method, k.target, k.hostless, k.owner, k.text = 0, 0, 0, 0, false, nil, k.text[:0]
 		}
 		return
 	}

@@ -14,16 +14,16 @@ func TestPooledForgets(t *testing.T) {
 		Used: true, Prefix: "/p", Found: &Match{}, Values: []Span{{1, 2}}, Base: Span{1, 2}, Noted: true,
 		Text: []byte("text"), Others: others, Running: true, Outer: &Outer{},
 		mount: mount{depth: 1}, start: 1, saved: []byte("path"),
-		Missed: []byte("missed"), Asked: 1, Moved: true, kept: kept{1, []byte("/target"), 1, 1, true, 1},
+		Missed: []byte("missed"), Asked: 1, Moved: true, Early: true, kept: kept{1, []byte("/target"), 1, 1, true, 1},
 		Given: &atomic.Bool{}, Made: new(bool),
 	}
-	if v := reflect.ValueOf(all); v.NumField() != 19 {
+	if v := reflect.ValueOf(all); v.NumField() != 20 {
 		t.Errorf("a Route has %d fields: set the new one above and below", v.NumField())
 	}
 	for _, r := range []Route{
 		all, {Used: true}, {Prefix: "/p"}, {Found: &Match{}}, {Values: all.Values}, {Base: Span{1, 1}}, {Base: Span{0, 1}}, {Noted: true},
 		{Text: all.Text}, {Others: []NamedSpan{{"name", Span{1, 2}}}}, {Running: true}, {Outer: &Outer{}}, {mount: all.mount},
-		{start: 1}, {saved: all.saved}, {Missed: all.Missed}, {Asked: 1, kept: all.kept}, {Moved: true},
+		{start: 1}, {saved: all.saved}, {Missed: all.Missed}, {Asked: 1, kept: all.kept}, {Moved: true}, {Early: true},
 	} {
 		r.Reset()
 		forgotten(t, r)
