@@ -165,9 +165,14 @@ func (t *table) match(ctx *gale.RequestCtx, m *door.Route, method msg.MethodID, 
 		return nil
 	}
 	if tree.fixed != nil {
-		target = pathOf(target)
-		if rt := tree.fixed.find(target); rt != nil {
+		if rt := tree.fixed.find(target); rt != nil { // no such path has a "?"
 			return rt
+		}
+		if path := pathOf(target); len(path) < len(target) {
+			target = path
+			if rt := tree.fixed.find(target); rt != nil {
+				return rt
+			}
 		}
 	}
 	m.Values = m.Values[:t.max]

@@ -178,9 +178,9 @@ func (r *Route) Reset() {
 
 // isPlain reports whether r is like after a request for which one router has found a route. Most are.
 func (r *Route) isPlain() bool {
-	return cap(r.Text) <= maxKeptText && cap(r.kept.text) <= maxKeptText && cap(r.Values) <= maxKeptText/8 && r.Prefix == "" &&
-		r.Base.End|r.Base.From|r.start == 0 && len(r.Others)|len(r.Missed)|len(r.saved)|r.mount.depth == 0 && !r.Moved &&
-		!r.Running && r.Outer == nil
+	return len(r.Prefix)|len(r.Others)|len(r.Missed)|len(r.saved)|r.mount.depth|int(r.Base.From|r.Base.End|r.start) == 0 &&
+		!r.Moved && !r.Running && r.Outer == nil &&
+		cap(r.Text) <= maxKeptText && cap(r.kept.text) <= maxKeptText && cap(r.Values) <= maxKeptText/8
 }
 
 func (r *Route) resetAll() {
