@@ -23,6 +23,10 @@ func TestAllocs(t *testing.T) {
 	r.GET("/f/{a...}", h)
 	r.GET("/{a}.json", h)
 	r.Handle("{a}.example.org/{b}", h)
+	r.Fallback("GET /o/{a?}", h)
+	r.Fallback("GET /r/{a:[0-9]+}.{b}/{c}", h)
+	r.Fallback("GET /r/{a:[0-9]+}/{b}", h)
+	r.Fallback("GET /all/{a:*}", h)
 	r.Mount("/m", h)
 	inner := router.New()
 	inner.GET("/{b}", h)
@@ -34,6 +38,7 @@ func TestAllocs(t *testing.T) {
 	for target, want := range map[string]float64{
 		"/": 0, "/number/1234567": 0, "/a/1/2?x": 0, "/f/a/b/c.txt": 0, "/x.json": 0, "/m/x/y": 0, "/a/1%20/%2F": 0, "/f/%41/b": 0,
 		"/n/1/2": 0, "/deep/1/in/2": 0,
+		"/o": 0, "/o/1%20": 0, "/r/1/2": 0, "/r/1.2/3": 1, "/all/a/b": 0,
 	} {
 		ctx := request("GET", "example.com", target)
 		serve(ctx)

@@ -51,10 +51,10 @@ func (t *table) redirectsToSlash(ctx *gale.RequestCtx, text []byte) bool {
 		return false
 	}
 	q := t.query(ctx, make([]door.Span, t.max))
-	if q.find(text) && !q.open {
+	if q.findAny(text) && !q.open {
 		return false
 	}
-	return q.find(append(bytes.Clone(text), '/')) && !q.open
+	return q.findAny(append(bytes.Clone(text), '/')) && !q.open
 }
 
 // redirect answers with another path on the same host.
@@ -142,7 +142,7 @@ func (t *table) allowed(ctx *gale.RequestCtx, path []byte) (methods []string) {
 			}
 		}
 	}
-	return methods
+	return t.forms.allowed(methods, q.host, path, q.values)
 }
 
 // query returns a query that leaves values in values.
@@ -157,23 +157,27 @@ func (t *table) query(ctx *gale.RequestCtx, values []door.Span) query {
 }
 
 // sitesOf returns the sites of a host, the narrower ones first.
-func (t *table) sitesOf(host string) (sites []*site) {
-	if s := t.named[host]; s != nil {
+func (t *table) sitesOf(host string) []*site { return sitesOf(nil, t.named, t.wild, &t.any, host) }
+
+func sitesOf(sites []*site, named map[string]*site, wild *hostNode, any *site, host string) []*site {
+	if s := named[host]; s != nil {
 		sites = append(sites, s)
 	}
-	return append(t.wild.find(sites, host), &t.any)
+	return append(wild.find(sites, host), any)
 }
 
 // methods returns the methods that routes of t name. A route without a method has those of RFC 9110 and
 // RFC 10008 that ask for an answer.
-func (t *table) methods() (methods []string) {
+func (t *table) methods() []string {
+	methods, any := t.forms.all(nil)
 	for _, s := range t.sites {
 		for _, m := range s.named {
 			methods = append(methods, m.method)
 		}
-		if s.known[msg.MethodOther] != nil {
-			methods = append(methods, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "QUERY")
-		}
+		any = any || s.known[msg.MethodOther] != nil
+	}
+	if any {
+		methods = append(methods, "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "QUERY")
 	}
 	return methods
 }

@@ -30,6 +30,10 @@
 // http.ServeMux tells upper case from lower case. A dot at the end of a host stays: example.com. is another host
 // than example.com.
 //
+// Router.Fallback registers patterns in the forms of github.com/fasthttp/router, with regular expressions and parts
+// that may be missing. They are tried only where no other pattern matches, have an order of their own, and take no
+// part in what follows.
+//
 // A pattern doesn't say that a value must be a number: Number answers 404 to one that isn't. So two patterns
 // never differ in that alone.
 //

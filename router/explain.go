@@ -20,6 +20,7 @@ type Info struct {
 	Middlewares []string // the names of the functions, the outermost first
 	File        string   // where the route was registered
 	Line        int
+	Fallback    bool // see Router.Fallback
 }
 
 // Table is a list of routes. It is printed as a table.
@@ -33,7 +34,7 @@ func (r *Router) Routes() Table {
 	for i, rt := range r.routes {
 		f, _ := runtime.CallersFrames([]uintptr{rt.caller}).Next()
 		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: r.names[rt], Handler: funcName(rt.handler)}
-		t[i].File, t[i].Line = f.File, f.Line
+		t[i].File, t[i].Line, t[i].Fallback = f.File, f.Line, rt.form() != nil
 		for _, m := range rt.scope.all() {
 			t[i].Middlewares = append(t[i].Middlewares, funcName(m))
 		}
@@ -52,7 +53,11 @@ func (t Table) String() string {
 		if method == "" {
 			method = "*"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", method, i.Pattern, i.Handler, strings.Join(i.Middlewares, ", "))
+		pattern := i.Pattern
+		if i.Fallback {
+			pattern += " (fallback)"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", method, pattern, i.Handler, strings.Join(i.Middlewares, ", "))
 	}
 	_ = w.Flush() // to a strings.Builder
 	return b.String()
@@ -109,13 +114,16 @@ func (r *Router) Explain(method, host, path string) Explanation {
 	if !strings.HasPrefix(path, "/") {
 		return Explanation{}
 	}
-	for _, s := range strings.Split(path[1:], "/") {
-		ask.path = append(ask.path, string(decode(nil, appendPath(nil, []byte(s)))))
-	}
+	ask.setPath(path)
 	var best *pattern
 	var misses []Miss
+	var forms []*pattern
 	for _, rt := range routes {
 		p := rt.parse()
+		if p.forms != nil {
+			forms = append(forms, p)
+			continue
+		}
 		reason, depth := ask.miss(p)
 		switch {
 		case reason != "":
@@ -129,6 +137,11 @@ func (r *Router) Explain(method, host, path string) Explanation {
 			misses = append(misses, lost(p, best.route))
 		}
 	}
+	found, more := ask.explainForms(forms, best)
+	if found != nil {
+		best = found
+	}
+	misses = append(misses, more...)
 	slices.SortStableFunc(misses, func(a, b Miss) int { return b.depth - a.depth })
 	e := Explanation{Others: misses[:min(len(misses), maxMisses)]}
 	if best != nil {
@@ -146,20 +159,32 @@ func lost(p *pattern, to *Route) Miss {
 type asked struct {
 	method, host string
 	path         []string // decoded
+	canonical    []byte   // path
+	bad          string   // why no route matches path, "" if one may
 	noHEAD       bool
+}
+
+func (a *asked) setPath(path string) {
+	a.canonical = appendPath(nil, []byte(path))
+	for i, s := range strings.Split(path[1:], "/") {
+		a.path = append(a.path, string(decode(nil, appendPath(nil, []byte(s)))))
+		if s := a.path[i]; a.bad == "" && hasDots(s) {
+			a.bad = fmt.Sprintf("segment %d is %q: one that is, or has between slashes or backslashes, "+
+				"\".\" or \"..\" never matches", i+1, s)
+		}
+	}
+	for i, s := range a.path[:len(a.path)-1] {
+		if s == "" && a.bad == "" {
+			a.bad = fmt.Sprintf("segment %d is empty, and not the last", i+1)
+		}
+	}
 }
 
 // miss returns why p doesn't match, "" if it does, and how far it was from that: a larger number is
 // closer.
 func (a *asked) miss(p *pattern) (reason string, depth int) {
-	for i, s := range a.path {
-		if hasDots(s) {
-			return fmt.Sprintf("segment %d is %q: one that is, or has between slashes or backslashes, "+
-				"\".\" or \"..\" never matches", i+1, s), 0
-		}
-		if s == "" && i+1 < len(a.path) {
-			return fmt.Sprintf("segment %d is empty, and not the last", i+1), 0
-		}
+	if a.bad != "" {
+		return a.bad, 0
 	}
 	if p.host != nil && !hostMatches(p.host, a.host) {
 		return fmt.Sprintf("the host is %q", a.host), 0

@@ -75,16 +75,23 @@ func FuzzLikeExplain(f *testing.F) {
 	f.Fuzz(explainSeed)
 }
 
-// FuzzPattern proves that a pattern is registered or refused as malformed, and that what is registered
-// matches the URL that the router makes of it.
+// FuzzPattern proves that a pattern of Handle or Fallback is registered or refused as malformed, and that what is
+// registered matches the URL that the router makes of it.
 func FuzzPattern(f *testing.F) {
 	for _, p := range []string{"GET /a/{b}.c/{d...}", "{a}.b.c/%2f%zz/{$}", "/a b/\\..\\x{y}", "X\t //{x}//", "/.{x}/", "/%2e"} {
-		f.Add(p, "v")
+		f.Add(p, "v", false)
 	}
-	f.Fuzz(func(t *testing.T, pattern, value string) {
+	for _, p := range []string{"GET /a/{b:[a-z]+}.c/{d?}/{e?:v|w}", "{a}.b.c/{x}-{y:.*}%2f/{z:*}", "/{a:(?i)V{1,2}}x/v{b}/", "/{x:[^/]*}"} {
+		f.Add(p, "v", true)
+	}
+	f.Fuzz(func(t *testing.T, pattern, value string, fallback bool) {
 		r := router.New()
+		register := r.Handle
+		if fallback {
+			register = r.Fallback
+		}
 		var route *router.Route
-		if got := message(func() { route = r.Handle(pattern, show()) }); got != "<nil>" {
+		if got := message(func() { route = register(pattern, show()) }); got != "<nil>" {
 			if !strings.Contains(got, "router: parsing ") || !strings.Contains(got, "at offset ") {
 				t.Fatalf("%q: %s", pattern, got)
 			}

@@ -74,17 +74,20 @@ func TestPatternsAreFew(t *testing.T) {
 	r.POST("/a/", show())
 	inner := router.New()
 	inner.GET("/{z}", show())
+	inner.Fallback("GET /{z:[a-z]+}/{y?}/{x?}", show())
+	r.Fallback("GET /{x:a+}%41{y:a*}", show())
+	r.Fallback("/b/{path:*}", show())
 	r.Mount("/in", inner.Handler())
 	patterns := map[string]bool{}
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range gate.Form(100000, 20000) {
 		target := "/"
 		for range rnd.IntN(10) {
-			target += pick(rnd, []string{"a", "/", "%41", "in", "%2F", ".", "é"})
+			target += pick(rnd, []string{"a", "b", "/", "%41", "in", "%2F", ".", "é"})
 		}
 		patterns[serve(r, pick(rnd, []string{"GET", "POST", "HEAD", "M" + fmt.Sprint(rnd.IntN(1000))}), target).Pattern()] = true
 	}
-	if len(patterns) != 4 { // with ""
+	if len(patterns) != 7 { // with ""
 		t.Errorf("there are %d: %v", len(patterns), patterns)
 	}
 }

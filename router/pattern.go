@@ -38,6 +38,7 @@ type pattern struct {
 	mark     mark
 	route    *Route
 	mount    bool
+	forms    []form // of a pattern of Fallback, which has no path
 }
 
 // syntaxError says what is wrong with a pattern, and where.
@@ -83,6 +84,23 @@ func (m *memory) pattern(n int) *pattern {
 // parse is the function parse.
 func (m *memory) parse(text string) (*pattern, error) {
 	p := m.pattern(strings.Count(text, "/"))
+	names, err := p.parseHead(text)
+	if err != nil {
+		return nil, err
+	}
+	at := p.from + p.hostLen
+	if p.method != "" && p.method != gale.MethodConnect && !isClean([]byte(text[at:])) {
+		return nil, wrong(at, `a path with an empty segment that isn't the last, or with one that is "." or "..", never matches`)
+	}
+	if err := p.parsePath(text[at:], at, names); err != nil {
+		return nil, err
+	}
+	p.mark = markOf(p.path)
+	return p, nil
+}
+
+// parseHead reads the method and the host of a pattern, and returns the names in it.
+func (p *pattern) parseHead(text string) (*nameSet, error) {
 	if n := indexBlank(text); n >= 0 {
 		p.method = text[:n]
 		p.from = n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t"))
@@ -91,23 +109,11 @@ func (m *memory) parse(text string) (*pattern, error) {
 		}
 	}
 	where := text[p.from:]
-	slash := strings.IndexByte(where, '/')
-	if slash < 0 {
+	if p.hostLen = strings.IndexByte(where, '/'); p.hostLen < 0 {
 		return nil, wrong(p.from, "host/path missing /")
 	}
 	names := &nameSet{}
-	p.hostLen = slash
-	if err := p.parseHost(where[:slash], names); err != nil {
-		return nil, err
-	}
-	if p.method != "" && p.method != gale.MethodConnect && !isClean([]byte(where[slash:])) {
-		return nil, wrong(p.from+slash, `a path with an empty segment that isn't the last, or with one that is "." or "..", never matches`)
-	}
-	if err := p.parsePath(where[slash:], p.from+slash, names); err != nil {
-		return nil, err
-	}
-	p.mark = markOf(p.path)
-	return p, nil
+	return names, p.parseHost(where[:p.hostLen], names)
 }
 
 // indexBlank returns where the first space or tab is, -1 if there is none.

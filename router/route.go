@@ -26,9 +26,10 @@ type Route struct {
 
 // rare is what few routes have.
 type rare struct {
-	own    Limits  // of Limit
-	limits *limits // with those of the groups around, nil for none; set with the table
-	same   *Route  // the one without a method and with the same host and path, or nil; set with the table
+	own    Limits   // of Limit
+	limits *limits  // with those of the groups around, nil for none; set with the table
+	form   *pattern // of Fallback, else nil
+	same   *Route   // the one without a method and with the same host and path, or nil; set with the table
 }
 
 // rarely returns rt.rare, and makes it if there is none.
@@ -37,6 +38,14 @@ func (rt *Route) rarely() *rare {
 		rt.rare = &rare{}
 	}
 	return rt.rare
+}
+
+// form returns the pattern of a route of Fallback, else nil.
+func (rt *Route) form() *pattern {
+	if rt.rare == nil {
+		return nil
+	}
+	return rt.rare.form
 }
 
 // Name gives the route a name for Router.URL, and returns it. It panics if another route of the router
@@ -68,8 +77,11 @@ func (rt *Route) describe() string {
 	return fmt.Sprintf("%q (registered at %s)", rt.text(), callText(rt.caller))
 }
 
-// parse parses the pattern again: a router that serves keeps no parsed ones.
+// parse parses the pattern again: a router that serves keeps no parsed ones, but those of Fallback.
 func (rt *Route) parse() *pattern {
+	if f := rt.form(); f != nil {
+		return f
+	}
 	p, err := parse(rt.text())
 	if err != nil {
 		panic(err) // it was parsed before
@@ -134,6 +146,13 @@ func (r *Router) URL(name string, values ...string) (string, error) {
 		return "", fmt.Errorf("%w: %q", ErrNoRoute, name)
 	}
 	p := rt.parse()
+	if p.forms != nil {
+		out, err := p.formURL(values)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrURLValues, rt.text(), err)
+		}
+		return string(out), nil
+	}
 	wants := 0
 	for _, n := range p.names() {
 		if n != "" {
@@ -153,8 +172,8 @@ func (r *Router) URL(name string, values ...string) (string, error) {
 	return string(out), nil
 }
 
-// appendURL appends a URL that p matches. There are as many values as it takes.
-func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
+// appendHost appends the host of a URL that p matches. values begin with its values.
+func (p *pattern) appendHost(out []byte, values []string) ([]byte, error) {
 	for i, s := range p.host {
 		if s.kind == capture {
 			if s.text, values = values[0], values[1:]; !isLabel(s.text) {
@@ -163,6 +182,16 @@ func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
 		}
 		out = append(append(out, [...]string{"//", "."}[min(i, 1)]...), s.text...)
 	}
+	return out, nil
+}
+
+// appendURL appends a URL that p matches. There are as many values as it takes.
+func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
+	out, err := p.appendHost(out, values)
+	if err != nil {
+		return nil, err
+	}
+	values = values[len(p.host)-literals(p.host):]
 	for _, s := range p.path {
 		out = append(out, '/')
 		v := ""

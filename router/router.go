@@ -57,6 +57,7 @@ type Router struct {
 	index   *index            // nil when the routes are fixed
 	making  sync.Mutex        // held while the table is made; before mu
 	fixed   *index            // what index was, until the table is made; under making
+	forms   *formIndex        // of Fallback, nil for none; as fixed when the routes are fixed
 	serving atomic.Pointer[table]
 }
 
@@ -130,7 +131,7 @@ func (r *Router) begin() *table {
 	r.mu.Unlock()
 	t := newTable(r, r.fixed)
 	r.serving.Store(t)
-	r.fixed = nil
+	r.fixed, r.forms = nil, nil
 	return t
 }
 
@@ -144,11 +145,27 @@ func (r *Router) mustBeOpen(method string) {
 
 // register adds a route, whose registration was called at caller.
 func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mount bool, caller uintptr) *Route {
-	rt := &Route{handler: handler, scope: s, caller: caller}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Handle")
 	p, err := r.index.memory.parse(text)
+	rt := newRoute(s, text, handler, p, err, caller)
+	p.mount = mount
+	if old := r.forms.equal(p); old != nil {
+		panic(sameText(p, old))
+	}
+	if old := r.index.add(p); old != nil {
+		panic(conflictText(p, old))
+	}
+	r.forms.addOther(p)
+	rt.match.Names = r.index.namesOf(p)
+	r.routes = append(r.routes, rt)
+	return rt
+}
+
+// newRoute returns the route of a pattern that parse or parseForm has returned.
+func newRoute(s *scope, text string, handler gale.RequestHandler, p *pattern, err error, caller uintptr) *Route {
+	rt := &Route{handler: handler, scope: s, caller: caller}
 	if err != nil {
 		panic(fmt.Sprintf("router: parsing %q: %v (registered at %s)", text, err, callText(rt.caller)))
 	}
@@ -156,12 +173,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 		panic(fmt.Sprintf("router: the handler of %q is nil (registered at %s)", text, callText(rt.caller)))
 	}
 	rt.method, rt.match.Pattern, rt.match.Host = p.method, text[p.from:], p.hostLen
-	p.route, p.mount = rt, mount
-	if old := r.index.add(p); old != nil {
-		panic(conflictText(p, old))
-	}
-	rt.match.Names = r.index.namesOf(p)
-	r.routes = append(r.routes, rt)
+	p.route = rt
 	return rt
 }
 

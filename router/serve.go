@@ -23,6 +23,7 @@ type table struct {
 	hosts    bool             // there are such routes
 	max      int              // how many values a route may have
 	slashes  int              // how many routes match a slash at the end of a path and nothing after it
+	forms    *formTable       // of Fallback, or nil
 	fallback gale.RequestHandler
 }
 
@@ -35,6 +36,7 @@ type site struct {
 	host  []segment
 	known [msg.MethodQuery + 1]*tree // by the number of the method; that of msg.MethodOther has the routes without a method
 	named []methodTree               // of all methods that match routes with one
+	forms map[string]*formNode       // of Fallback, by method
 }
 
 type methodTree struct {
@@ -63,11 +65,7 @@ func newTable(r *Router, x *index) *table {
 		if p.mount {
 			handler = t.mounted(rt)
 		}
-		rt.chain = rt.scope.chain(handler)
-		if l := newLimits(rt); l != nil {
-			rt.rarely().limits = l
-			rt.chain = t.onlyAttached(rt, rt.chain)
-		}
+		t.prepare(rt, handler)
 		t.max = max(t.max, len(rt.match.Names)+1)
 		if last := p.path[len(p.path)-1]; last.kind == rest || last == (segment{}) {
 			t.slashes++
@@ -96,8 +94,18 @@ func newTable(r *Router, x *index) *table {
 		}
 	}
 	t.hosts = t.named != nil || t.wild != nil
+	t.addForms(r.forms)
 	t.fallback = r.chain(t.answer)
 	return t
+}
+
+// prepare sets what rt has only when it is served.
+func (t *table) prepare(rt *Route, handler gale.RequestHandler) {
+	rt.chain = rt.scope.chain(handler)
+	if l := newLimits(rt); l != nil {
+		rt.rarely().limits = l
+		rt.chain = t.onlyAttached(rt, rt.chain)
+	}
 }
 
 // grow makes the trees of s from the patterns of each method. With head those for GET match HEAD.
@@ -225,17 +233,17 @@ func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, target []byte) 
 	if hasDotSegment(text) {
 		return nil
 	}
-	matched := q.find(text)
+	matched := q.findAny(text)
 	if (!matched || q.open) && t.mayRedirect(text) {
 		m.Text = append(m.Text, '/')
 		longer := m.Text[at:]
-		if q.find(longer) && !q.open {
+		if q.findAny(longer) && !q.open {
 			if t.router.TrailingSlash != Serve {
 				return nil
 			}
 			text, changed, matched = longer, true, true
 		} else {
-			matched = q.find(text)
+			matched = q.findAny(text)
 		}
 	}
 	if !matched {
