@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,23 @@ type Limits struct {
 	StreamBody bool
 }
 
+// String returns the names and values of the fields that are set, such as "MaxBody 1024, ReadTimeout 5s", and "" for
+// none.
+func (l Limits) String() string {
+	var list []string
+	add := func(set bool, name string, value any) {
+		if set {
+			list = append(list, strings.TrimSpace(fmt.Sprint(name, " ", value)))
+		}
+	}
+	add(l.MaxBody != 0, "MaxBody", l.MaxBody)
+	add(l.ReadTimeout != 0, "ReadTimeout", l.ReadTimeout)
+	add(l.WriteTimeout != 0, "WriteTimeout", l.WriteTimeout)
+	add(l.MaxConcurrent != 0, "MaxConcurrent", l.MaxConcurrent)
+	add(l.StreamBody, "StreamBody", "")
+	return strings.Join(list, ", ")
+}
+
 // over returns l with the fields of around where l has none.
 func (l Limits) over(around Limits) Limits {
 	return Limits{
@@ -64,7 +82,7 @@ func (s *scope) Limit(l Limits) { s.setLimits(nil, l) }
 // setLimits sets the limits of rt, or those of s if rt is nil.
 func (s *scope) setLimits(rt *Route, l Limits) {
 	if min(int64(l.MaxBody), int64(l.ReadTimeout), int64(l.WriteTimeout), int64(l.MaxConcurrent)) < 0 {
-		panic(fmt.Sprintf("router: a limit is negative: %+v (Limit is called at %s)", l, callText(callSite())))
+		panic(fmt.Sprintf("router: a limit is negative: %v (Limit is called at %s). Leave out those that the server has", l, callText(callSite())))
 	}
 	r := s.router
 	r.mu.Lock()
@@ -77,6 +95,18 @@ func (s *scope) setLimits(rt *Route, l Limits) {
 	*of = l.over(*of)
 }
 
+// allLimits returns the limits of rt with those of the groups around. The caller holds mu, or routes are fixed.
+func (rt *Route) allLimits() Limits {
+	var l Limits
+	if rt.rare != nil {
+		l = rt.rare.own
+	}
+	for s := rt.scope; s != nil; s = s.parent {
+		l = l.over(s.limits)
+	}
+	return l
+}
+
 // limits are the Limits of one route, which is served.
 type limits struct {
 	config gale.RequestConfig
@@ -87,13 +117,7 @@ type limits struct {
 
 // newLimits returns the limits of rt, with those of the groups around, or nil.
 func newLimits(rt *Route) *limits {
-	var l Limits
-	if rt.rare != nil {
-		l = rt.rare.own
-	}
-	for s := rt.scope; s != nil; s = s.parent {
-		l = l.over(s.limits)
-	}
+	l := rt.allLimits()
 	if l == (Limits{}) {
 		return nil
 	}

@@ -96,7 +96,8 @@ func TestMatchedOnce(t *testing.T) {
 	}
 }
 
-// TestLimits proves which limits a route has: its own, then those of the groups around.
+// TestLimits proves which limits a route has: its own, then those of the groups around; that Routes and Explain show
+// them; and that malformed ones panic.
 func TestLimits(t *testing.T) {
 	r := router.New()
 	none := func(*gale.RequestCtx) {}
@@ -109,6 +110,8 @@ func TestLimits(t *testing.T) {
 	in.GET("/b", none).Limit(router.Limits{MaxBody: 4}).Limit(router.Limits{WriteTimeout: 4})
 	r.GET("/c", none)
 	r.Mount("/m", none).Limit(router.Limits{MaxBody: 5})
+	r.Fallback("GET /f/{x?}/{y?:[0-9]+}", none).Limit(router.Limits{MaxBody: 6})
+	shown := r.Routes()
 	s := attached(t, r)
 	for target, want := range map[string]gale.RequestConfig{
 		"/g/a":    {MaxRequestBodySize: 2, ReadTimeout: 3, WriteTimeout: 1, StreamRequestBody: true},
@@ -116,18 +119,49 @@ func TestLimits(t *testing.T) {
 		"/c":      {WriteTimeout: 1},
 		"/m/x/y":  {MaxRequestBodySize: 5, WriteTimeout: 1},
 		"/none":   {},
+		"/f":      {MaxRequestBodySize: 6, WriteTimeout: 1},
+		"/f/%20":  {MaxRequestBodySize: 6, WriteTimeout: 1},
+		"/f/a/7":  {MaxRequestBodySize: 6, WriteTimeout: 1},
 	} {
 		if c := s.RequestStarted(request("GET", "a.example", target)); c != want {
 			t.Errorf("%s: got %+v, want %+v", target, c, want)
 		}
+		e := r.Explain("GET", "a.example", target)
+		l := e.Limits
+		if (l != router.Limits{MaxBody: want.MaxRequestBodySize, ReadTimeout: want.ReadTimeout, WriteTimeout: want.WriteTimeout, StreamBody: want.StreamRequestBody}) {
+			t.Errorf("%s: Explain has %+v, want %+v", target, l, want)
+		}
+		if text := e.String(); strings.Contains(text, "limits") != (target != "/none") || !strings.Contains(text, l.String()) {
+			t.Errorf("%s: Explain says %q", target, text)
+		}
+		for _, i := range shown {
+			if e.Route != nil && i.Pattern == e.Pattern[strings.IndexByte(e.Pattern, '/'):] && i.Limits != l {
+				t.Errorf("%s: Routes has %+v, and Explain %+v", target, i.Limits, l)
+			}
+		}
 	}
-	for name, f := range map[string]func(){
-		"negative":      func() { router.New().GET("/", none).Limit(router.Limits{MaxBody: -1}) },
-		"negative time": func() { router.New().Limit(router.Limits{ReadTimeout: -time.Second}) },
-		"served":        func() { r.Limit(router.Limits{MaxBody: 1}) },
+	for _, line := range []string{"MIDDLEWARES  LIMITS\n", " MaxBody 4, ReadTimeout 3ns, WriteTimeout 4ns, StreamBody\n", " MaxBody 6, WriteTimeout 1ns\n"} {
+		if !strings.Contains(shown.String(), line) {
+			t.Errorf("%q isn't in the table\n%s", line, shown)
+		}
+	}
+	if e, text := router.New(), "METHOD  PATTERN  HANDLER  MIDDLEWARES\n"; e.Routes().String() != text {
+		t.Errorf("the table without limits is %q", e.Routes().String())
+	}
+	all := router.Limits{MaxBody: 1, ReadTimeout: time.Second, WriteTimeout: time.Minute, MaxConcurrent: 2, StreamBody: true}
+	if got := all.String(); got != "MaxBody 1, ReadTimeout 1s, WriteTimeout 1m0s, MaxConcurrent 2, StreamBody" || (router.Limits{}).String() != "" {
+		t.Error("all limits are printed as", got)
+	}
+	for want, f := range map[string]func(){
+		"MaxBody -1 ":        func() { router.New().GET("/", none).Limit(router.Limits{MaxBody: -1}) },
+		"ReadTimeout -1s ":   func() { router.New().Limit(router.Limits{ReadTimeout: -time.Second}) },
+		"WriteTimeout -1ns ": func() { router.New().Group("/x").Limit(router.Limits{WriteTimeout: -1}) },
+		"MaxConcurrent -2 ":  func() { router.New().Fallback("/{x?}", none).Limit(router.Limits{MaxConcurrent: -2}) },
+		"has begun to serve": func() { r.Limit(router.Limits{MaxBody: 1}) },
 	} {
-		if text := panicText(f); !strings.HasPrefix(text, "router: ") {
-			t.Errorf("%s: the panic is %q", name, text)
+		text := panicText(f)
+		if !strings.HasPrefix(text, "router: ") || !strings.Contains(text, want) || !strings.Contains(text, "attach_test.go:") && strings.Contains(text, "negative") {
+			t.Errorf("%s: the panic is %q", want, text)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type Info struct {
 	Name        string   // see Route.Name
 	Handler     string   // the name of the function
 	Middlewares []string // the names of the functions, the outermost first
+	Limits      Limits   // with those of the groups around
 	File        string   // where the route was registered
 	Line        int
 	Fallback    bool // see Router.Fallback
@@ -34,7 +35,7 @@ func (r *Router) Routes() Table {
 	for i, rt := range r.routes {
 		f, _ := runtime.CallersFrames([]uintptr{rt.caller}).Next()
 		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: r.names[rt], Handler: funcName(rt.handler)}
-		t[i].File, t[i].Line, t[i].Fallback = f.File, f.Line, rt.form() != nil
+		t[i].File, t[i].Line, t[i].Fallback, t[i].Limits = f.File, f.Line, rt.form() != nil, rt.allLimits()
 		for _, m := range rt.scope.all() {
 			t[i].Middlewares = append(t[i].Middlewares, funcName(m))
 		}
@@ -42,12 +43,17 @@ func (r *Router) Routes() Table {
 	return t
 }
 
-// String returns a line for each route: method, pattern, handler, and the middlewares in the order in
-// which they run.
+// String returns a line for each route: method, pattern, handler, the middlewares in the order in
+// which they run, and limits if a route has some.
 func (t Table) String() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "METHOD\tPATTERN\tHANDLER\tMIDDLEWARES")
+	limited := slices.ContainsFunc(t, func(i Info) bool { return i.Limits != Limits{} })
+	head, more := "METHOD\tPATTERN\tHANDLER\tMIDDLEWARES", ""
+	if limited {
+		head += "\tLIMITS"
+	}
+	fmt.Fprintln(w, head)
 	for _, i := range t {
 		method := i.Method
 		if method == "" {
@@ -57,7 +63,10 @@ func (t Table) String() string {
 		if i.Fallback {
 			pattern += " (fallback)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", method, pattern, i.Handler, strings.Join(i.Middlewares, ", "))
+		if limited {
+			more = "\t" + i.Limits.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\n", method, pattern, i.Handler, strings.Join(i.Middlewares, ", "), more)
 	}
 	_ = w.Flush() // to a strings.Builder
 	return b.String()
@@ -73,6 +82,8 @@ type Explanation struct {
 	Route *Route // nil if none matches
 	// Pattern is that of Route with its method, "" if none matches.
 	Pattern string
+	// Limits are those of Route, with those of the groups around.
+	Limits Limits
 	// Others are the routes that the request comes closest to, without Route, the next best first. There
 	// are at most 5.
 	Others []Miss
@@ -93,6 +104,9 @@ func (e Explanation) String() string {
 		b.WriteString("no route matches\n")
 	} else {
 		fmt.Fprintf(&b, "%s matches\n", e.Route.describe())
+	}
+	if (e.Limits != Limits{}) {
+		fmt.Fprintf(&b, "its limits are %s\n", e.Limits)
 	}
 	for _, m := range e.Others {
 		fmt.Fprintf(&b, "not %s: %s\n", m.Route.describe(), m.Reason)
@@ -146,6 +160,9 @@ func (r *Router) Explain(method, host, path string) Explanation {
 	e := Explanation{Others: misses[:min(len(misses), maxMisses)]}
 	if best != nil {
 		e.Route, e.Pattern = best.route, best.route.text()
+		r.mu.Lock()
+		e.Limits = best.route.allLimits()
+		r.mu.Unlock()
 	}
 	return e
 }
