@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/router"
 )
 
 // TestErrorPrefix proves that the text of each exported error variable begins with "gale:
@@ -64,14 +65,40 @@ func TestErrorPrefix(t *testing.T) {
 		"ErrUnsupportedTransferEncoding":         gale.ErrUnsupportedTransferEncoding,
 		"ErrorInvalidURI":                        gale.ErrorInvalidURI,
 	}
+	checkErrors(t, "gale", "../../*.go", all)
+}
+
+// TestRouterErrorPrefix is TestErrorPrefix for package router, with the errors of Attach, which are no variables.
+func TestRouterErrorPrefix(t *testing.T) {
+	all := map[string]error{
+		"ErrNoRoute":   router.ErrNoRoute,
+		"ErrURLValues": router.ErrURLValues,
+	}
+	for name, s := range map[string]*gale.Server{
+		"Attach, no server":      nil,
+		"Attach, Handler":        {Handler: func(*gale.RequestCtx) {}},
+		"Attach, HeaderReceived": {HeaderReceived: func(*gale.RequestHeader) (c gale.RequestConfig) { return c }},
+		"Attach, RequestStarted": {RequestStarted: func(*gale.RequestCtx) (c gale.RequestConfig) { return c }},
+	} {
+		if all[name] = router.New().Attach(s); all[name] == nil {
+			t.Fatalf("%s: there is no error", name)
+		}
+	}
+	checkErrors(t, "router", "../../router/*.go", all)
+}
+
+// checkErrors checks that the texts of all errors begin with the name of the package, and that they have all exported
+// error variables of its files.
+func checkErrors(t *testing.T, pkg, pattern string, all map[string]error) {
+	t.Helper()
 	for name, err := range all {
-		if !strings.HasPrefix(err.Error(), "gale: ") {
+		if !strings.HasPrefix(err.Error(), pkg+": ") {
 			t.Errorf("%s: %q", name, err)
 		}
 	}
-	files, err := filepath.Glob("../../*.go")
-	if err != nil || len(files) < 100 {
-		t.Fatalf("the files of package gale: %d, %v", len(files), err)
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) < 10 {
+		t.Fatalf("the files of package %s: %d, %v", pkg, len(files), err)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

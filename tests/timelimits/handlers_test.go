@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/galehttp/gale"
+	"github.com/galehttp/gale/router"
 )
 
 // handlerCalls are what a handler calls, or leaves to the server, that waits for the client.
@@ -113,6 +114,8 @@ var handlerEnds = []struct {
 	during   func(s *gale.Server, client *net.TCPConn) // the test calls it
 }{
 	{name: "ReadTimeout", receives: true, set: func(s *gale.Server) { s.ReadTimeout = short }},
+	{name: "ReadTimeout of a route", receives: true, set: func(s *gale.Server) { limitRoute(s, router.Limits{ReadTimeout: short}) }},
+	{name: "WriteTimeout of a route", sends: true, set: func(s *gale.Server) { limitRoute(s, router.Limits{WriteTimeout: short}) }},
 	{name: "ReadStallTimeout", receives: true, set: func(s *gale.Server) { s.ReadStallTimeout = short }},
 	{name: "SetReadDeadline", receives: true, before: func(ctx *gale.RequestCtx) { _ = ctx.SetReadDeadline(time.Now().Add(short)) }},
 	{name: "Conn, SetReadDeadline", receives: true, before: func(ctx *gale.RequestCtx) { _ = ctx.Conn().SetReadDeadline(time.Now().Add(short)) }},
@@ -125,6 +128,22 @@ var handlerEnds = []struct {
 		_ = client.SetLinger(0)
 		client.Close()
 	}},
+}
+
+// limitRoute makes s serve what it serves as a route with limits.
+func limitRoute(s *gale.Server, l router.Limits) {
+	r, received := router.New(), s.HeaderReceived
+	r.Any("/", s.Handler).Limit(l)
+	s.Handler, s.HeaderReceived = nil, nil
+	if err := r.Attach(s); err != nil {
+		panic(err)
+	}
+	if started := s.RequestStarted; received != nil {
+		s.RequestStarted = func(ctx *gale.RequestCtx) gale.RequestConfig {
+			received(&ctx.Request.Header)
+			return started(ctx)
+		}
+	}
 }
 
 const multipartType = "multipart/form-data; boundary=b"
