@@ -159,6 +159,7 @@ func (s *h2Stream) SendInterim(_ *RequestCtx, statusCode int, h *ResponseHeader)
 	ss := s.ss
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
+	s.boundWrite()
 	for s.sendErr == nil && ss.isFull() {
 		ss.wake()
 		s.waitToSend(ss.roomCond())

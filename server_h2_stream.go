@@ -244,8 +244,9 @@ func (s *h2Stream) checkTime(now clock.Tick) {
 }
 
 // waitToSend waits for c before something is sent, under mu, at most until the deadline
-// that the handler has set. It uses a timer for that deadline: while the engine writes,
-// it doesn't call the session.
+// that the handler has set, or that of a WriteTimeout of the request, as a route has. It uses
+// a timer for that deadline: while the engine writes, it doesn't call the session, and it
+// knows the limits of the server only.
 func (s *h2Stream) waitToSend(c *sync.Cond) {
 	s.awaits = c
 	if s.timeSend(); s.sendErr == nil {
@@ -267,6 +268,9 @@ func (s *h2Stream) timeSend() {
 		s.late.Stop()
 	}
 	due := s.limits.writeUntil
+	if d := s.limits.writeTimeout; due == 0 && d > 0 && d != s.ss.l.fixed.each.writeTimeout {
+		due = s.writeDue
+	}
 	if due == 0 {
 		return
 	}

@@ -201,7 +201,7 @@ func TestHandlers(t *testing.T) {
 					if strings.HasPrefix(client.name, "HTTP/2") && strings.HasPrefix(end.name, "Conn") {
 						continue // they would apply to all streams
 					}
-					if client.name == "HTTP/2, no room" && k.name == "SetBody" && end.before != nil {
+					if client.name == "HTTP/2, no room" && k.name == "SetBody" && (end.before != nil || strings.HasSuffix(end.name, "of a route")) {
 						continue // the engine writes for all streams: the limits of the server end that
 					}
 					t.Run(fmt.Sprintf("%v/%s/%s/%s", e, client.name, k.name, end.name), func(t *testing.T) {
