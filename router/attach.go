@@ -69,7 +69,7 @@ func (l Limits) over(around Limits) Limits {
 // none. They need Attach: without it a server has no limits of routes, and the route panics, so that its
 // requests are answered with 500. Handlers that are called without a gale.Server, as in tests and by net/http
 // (package adaptor), have none, and don't panic. Limit panics if a limit is negative, or after the router
-// has begun to serve.
+// has begun to serve. With MaxConcurrent, responses to pipelined requests of the route are written one at a time.
 func (rt *Route) Limit(l Limits) *Route {
 	rt.scope.setLimits(rt, l)
 	return rt
@@ -150,8 +150,8 @@ func (t *table) onlyAttached(rt *Route, next gale.RequestHandler) gale.RequestHa
 	return func(ctx *gale.RequestCtx) {
 		if ctx.ConnRequestNum() != 0 && door.RouteOf(ctx).Asked != t.number {
 			panic(fmt.Sprintf("router: the route %s has limits, and this server doesn't know them: call Attach for "+
-				"the server, in place of setting its Handler. If the router is mounted in another one or swapped in, "+
-				"set the limits of the route that mounts it, or those of the server", rt.describe()))
+				"the server, in place of setting its Handler. If the router is mounted in another one, set the limits of "+
+				"the route that mounts it. If it is swapped in, swap what Attach sets, too", rt.describe()))
 		}
 		next(ctx)
 	}
@@ -166,6 +166,9 @@ func (t *table) onlyAttached(rt *Route, next gale.RequestHandler) gale.RequestHa
 // It is an error if server.Handler, server.HeaderReceived or server.RequestStarted is set already. What Attach
 // has set may be wrapped afterwards, such as server.Handler in a middleware. Call it before the server serves.
 // The router may be attached to several servers; the limits count for all together.
+//
+// To swap routers, swap what Attach sets for a server that is used for nothing else, and make the handler that of
+// the router whose RequestStarted was called for the request: see the example. A new router counts from 0.
 func (r *Router) Attach(server *gale.Server) error {
 	switch {
 	case server == nil:

@@ -114,3 +114,37 @@ func ExampleRouter_Handler() {
 	// GET /: 200 old
 	// GET /: 200 new
 }
+
+// Routers with limits are swapped with what Attach has set: a request is served by the router that has found its
+// limits. Each router counts its own requests for MaxConcurrent.
+func ExampleRouter_Attach_swap() {
+	attach := func(greeting string) *gale.Server {
+		r := router.New()
+		r.GET("/", func(ctx *gale.RequestCtx) { ctx.WriteString(greeting) }).Limit(router.Limits{MaxConcurrent: 4})
+		attached := &gale.Server{} // only has what Attach sets
+		if err := r.Attach(attached); err != nil {
+			panic(err)
+		}
+		return attached
+	}
+	var current atomic.Pointer[gale.Server]
+	type key struct{}
+	srv := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) {
+		ctx.UserValue(key{}).(*gale.Server).Handler(ctx)
+	})
+	srv.Config.RequestStarted = func(ctx *gale.RequestCtx) gale.RequestConfig {
+		attached := current.Load()
+		ctx.SetUserValue(key{}, attached)
+		return attached.RequestStarted(ctx)
+	}
+	srv.Start()
+	defer srv.Close()
+	for _, greeting := range []string{"old", "new"} {
+		current.Store(attach(greeting))
+		status, body, err := srv.Client().Get(nil, "http://"+galetest.Host+"/")
+		fmt.Println(status, string(body), err)
+	}
+	// Output:
+	// 200 old <nil>
+	// 200 new <nil>
+}

@@ -29,7 +29,7 @@ const (
 //
 // Routes are registered before the router serves, by one goroutine or several. When it begins to serve,
 // they are fixed, and all later registrations panic. To serve new routes, make a new router and swap its
-// handler in, for example by an atomic pointer.
+// handler in, for example by an atomic pointer. If routes have limits, see Attach.
 type Router struct {
 	// TrailingSlash is what happens to /tree if no route matches it, or only one by a {name...} or a slash
 	// at the end, and one matches /tree/: such as "/tree/" or "/tree/{$}".

@@ -64,6 +64,49 @@ func TestSwap(t *testing.T) {
 	wg.Wait()
 }
 
+// TestSwapWithLimits proves that routers whose routes have limits can be swapped while they serve: each request is
+// served by the router that has found its limits, and the count of each one ends at none.
+func TestSwapWithLimits(t *testing.T) {
+	type key struct{}
+	var now atomic.Pointer[gale.Server]
+	swap := func(n int) {
+		r := router.New()
+		r.Fallback("GET /{x:[a-z]+}", func(ctx *gale.RequestCtx) { fmt.Fprint(ctx, n) }).Limit(router.Limits{MaxConcurrent: 4})
+		now.Store(attached(t, r))
+	}
+	swap(0)
+	srv := galetest.NewUnstartedServer(func(ctx *gale.RequestCtx) { ctx.UserValue(key{}).(*gale.Server).Handler(ctx) })
+	srv.Config.RequestStarted = func(ctx *gale.RequestCtx) gale.RequestConfig {
+		s := now.Load()
+		ctx.SetUserValue(key{}, s)
+		return s.RequestStarted(ctx)
+	}
+	srv.Start()
+	defer srv.Close()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if status, body, err := srv.Client().Get(nil, "http://"+galetest.Host+"/a"); err != nil || status != 200 {
+					t.Errorf("status %d, %q, %v", status, body, err)
+					return
+				}
+			}
+		})
+	}
+	for n := range 50 {
+		swap(n + 1)
+	}
+	close(stop)
+	wg.Wait()
+}
+
 // TestFirstRequests proves that many first requests at once make one table.
 func TestFirstRequests(t *testing.T) {
 	for range 20 {
