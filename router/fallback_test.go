@@ -29,6 +29,7 @@ func TestFallback(t *testing.T) {
 	r.Fallback("GET /z/{a}-{b:[0-9/]+}.x", show("a", "b"))
 	r.Fallback("GET /slash/", show())
 	r.Fallback("GET /v{a}/x{b}", show("a", "b"))
+	r.Fallback("GET /e/{x}F", show("x"))
 	r.Fallback("GET /dir", show())
 	r.Fallback("{t}.example.org/h/{x:[a-z]+}", show("t", "x"))
 	r.Fallback("www.example.org/h/{x?}", show())
@@ -65,6 +66,9 @@ func TestFallback(t *testing.T) {
 		{"GET", "", "/slash", `307 /slash/`},
 		{"GET", "", "/v/x1", `200 /v{a}/x{b} /v/x1 a="" b="1"`},
 		{"GET", "", "/v1/x", `404 Not Found`},
+		{"GET", "", "/e/a%46", `200 /e/{x}F /e/aF x="a"`},
+		{"GET", "", "/e/%2FF", `200 /e/{x}F /e/%2FF x="/"`},
+		{"GET", "", "/e/%2F", `404 Not Found`},
 		{"GET", "", "/dir", `200 /dir /dir`},
 		{"GET", "", "/f//a/../b", `307 /f/b`},
 		{"GET", "", "/f/%2e%2e/b", `404 Not Found`},
