@@ -11,8 +11,8 @@ import (
 	"github.com/galehttp/gale/router"
 )
 
-// BenchmarkRouted measures what a router adds to a whole server: a handler alone, behind Router.Handler, and
-// behind Router.Attach, for a route without and with a parameter. An operation is one request. Over TCP it
+// BenchmarkRouted measures what a router adds to a whole server: a handler alone, with Router.Handler, and
+// with Router.Attach, for a route without and with a parameter. An operation is one request. Over TCP it
 // includes a client that writes and reads bytes. In memory there is only the server.
 func BenchmarkRouted(b *testing.B) {
 	for _, way := range []struct {
