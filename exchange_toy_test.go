@@ -205,6 +205,7 @@ type toyStream struct {
 }
 
 var _ exchange = (*toyStream)(nil)
+var _ servedExchange = (*toyStream)(nil)
 
 var errToyClosed = errors.New("toy: the body was closed")
 
@@ -272,7 +273,9 @@ func (st *toyStream) CloseBody(*RequestCtx, bool) {
 	st.c.change(st.n, func(st *toyStream) { st.readErr = errToyClosed })
 }
 
-func (st *toyStream) Reading() bool     { return false }
+func (st *toyStream) Reading() bool        { return false }
+func (st *toyStream) listened() *listening { return st.c.l }
+
 func (st *toyStream) Hands() door.Hands { return door.HandsConn }
 
 func (st *toyStream) Trailers(f *msg.Fields) {

@@ -193,6 +193,8 @@ func (s *h2Stream) Interrupt() {
 	s.outcome.abort()
 }
 
+func (s *h2Stream) listened() *listening { return s.ss.l }
+
 // Hands says that only the stream of an extended CONNECT can be taken over.
 func (s *h2Stream) Hands() door.Hands {
 	if s.extended {

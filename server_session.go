@@ -48,6 +48,16 @@ type serverConn struct {
 	isNew bool  // StateNew was not told yet
 }
 
+// servedExchange is the exchange of a connection of a Server. listened returns where that came from.
+type servedExchange interface{ listened() *listening }
+
+var (
+	_ servedExchange = (*h1Session)(nil)
+	_ servedExchange = (*h2Stream)(nil)
+)
+
+func (sc *serverConn) listened() *listening { return sc.l }
+
 // sessionRare has the fields that few sessions need. It is separate because a million
 // other sessions may be idle (TestEventWeight of internal/engine).
 type sessionRare struct {

@@ -374,11 +374,8 @@ func (s *Server) unhold(ip netip.Addr) {
 // listening returns where the connection of the request came from, nil if no Server has
 // brought it.
 func (ctx *RequestCtx) listening() *listening {
-	switch x := ctx.bringer().(type) {
-	case *h1Session:
-		return x.l
-	case *h2Stream:
-		return x.ss.l
+	if x, ok := ctx.bringer().(servedExchange); ok {
+		return x.listened()
 	}
 	return nil
 }
