@@ -149,8 +149,7 @@ func (ctx *RequestCtx) claimHooks(next uint32) (hooks []func(*RequestCtx), first
 
 // final returns the response to send after the handler has returned or timed out. It runs
 // the functions of BeforeSend unless they have run. ok is false if the exchange must be
-// aborted. It is for sessions and exchanges that do no more than that; h1Session does
-// more.
+// aborted. Callers ask RequestCtx.choose, which also decides who gets the connection.
 func (ctx *RequestCtx) final() (resp *Response, ok bool) {
 	if resp := ctx.timedOut.Load(); resp != nil {
 		return ctx.finalTimedOut(resp)

@@ -11,8 +11,8 @@ import (
 )
 
 // What a Server does with a request, whatever brings it, in this order: beginRequest, start if
-// RequestStarted is set, judge, handle or handleRefused, wrestLate, choose, endRequest. Servers of other packages make a context by
-// Init2, and do the rest by door.Serving.
+// RequestStarted is set, judge, handle or handleRefused, wrestLate, choose, endRequest. Servers of other
+// packages make a context by Init2, run the handler, and choose and end by door.Serving.
 
 // beginRequest prepares ctx for the request that x has brought. num is its number on the
 // connection. The head of the request, or what was read of it, is in ctx. The compiler inlines this.
