@@ -43,9 +43,8 @@ const (
 
 // parseForm reads a pattern of Fallback.
 func parseForm(text string) (*pattern, error) {
-	p := &pattern{}
-	names, err := p.parseHead(text)
-	if err != nil {
+	p, names := &pattern{}, &nameSet{}
+	if err := p.parseHead(text, names); err != nil {
 		return nil, err
 	}
 	hosts := p.names()

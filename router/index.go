@@ -14,29 +14,45 @@ type index struct {
 	hosts    map[string]*hostIndex
 	order    []*hostIndex        // those of hosts, as they came
 	wild     map[int]*shelf      // hosts with captures, as paths, by how many labels they have
-	names    map[string][]string // names of wildcards, by that with commas
+	lists    [8][]string         // names of wildcards, while there are few
+	names    map[string][]string // the same when there are many, by that with commas
 	memory   memory
+
+	own struct { // memory for the first ones, and for no host
+		patterns [4]*pattern
+		host     hostIndex
+		order    [1]*hostIndex
+	}
 }
 
 // namesOf is p.names. Patterns with the same names share them.
 func (x *index) namesOf(p *pattern) []string {
-	var room [128]byte
-	var list [24]string
-	key, now := room[:0], p.appendNames(list[:0])
+	var room [24]string
+	now := p.appendNames(room[:0])
 	if len(now) == 0 {
 		return nil
 	}
-	for _, n := range now {
-		key = append(append(key, n...), ',')
-	}
-	if old := x.names[string(key)]; old != nil {
-		return old
-	}
 	if x.names == nil {
+		for i, old := range x.lists {
+			if old == nil {
+				x.lists[i] = slices.Clone(now)
+				return x.lists[i]
+			}
+			if slices.Equal(old, now) {
+				return old
+			}
+		}
 		x.names = map[string][]string{}
+		for _, old := range x.lists {
+			x.names[strings.Join(old, ",")] = old
+		}
 	}
-	names := slices.Clone(now)
-	x.names[string(key)] = names
+	key := strings.Join(now, ",")
+	names := x.names[key]
+	if names == nil {
+		names = slices.Clone(now)
+		x.names[key] = names
+	}
 	return names
 }
 
@@ -48,6 +64,11 @@ type hostIndex struct {
 	all     *shelf            // nil until it is looked at
 	methods []*shelf          // one for each method
 	more    map[string]*shelf // those of methods after the first ones
+
+	own struct { // memory for the first ones
+		shelf   shelf
+		methods [2]*shelf
+	}
 }
 
 // shelf has patterns by what stands at each position of their paths. Patterns that both match some path
@@ -62,6 +83,11 @@ type shelf struct {
 	marks    []mark // of patterns, until they are sorted
 	by       map[place][]*pattern
 	at       []position
+
+	own struct { // memory for the first ones
+		patterns [4]*pattern
+		marks    [4]mark
+	}
 }
 
 // mark has a byte for each of the first segments of a path: of where the path ends, or of a literal. Two paths
@@ -120,6 +146,9 @@ func (x *index) add(p *pattern) *pattern {
 			return old
 		}
 	}
+	if x.patterns == nil {
+		x.patterns = x.own.patterns[:0]
+	}
 	x.patterns = append(x.patterns, p)
 	if h.all != nil {
 		h.all.put(p)
@@ -146,7 +175,13 @@ func (h *hostIndex) shelf(method string) *shelf {
 }
 
 func (h *hostIndex) addShelf(method string) *shelf {
-	s := &shelf{method: method}
+	s := &h.own.shelf
+	if h.methods == nil {
+		h.methods = h.own.methods[:0]
+	} else {
+		s = &shelf{}
+	}
+	s.method = method
 	if h.methods = append(h.methods, s); len(h.methods) > fewMethods {
 		if h.more == nil {
 			h.more = map[string]*shelf{}
@@ -165,11 +200,16 @@ func (x *index) host(text string) *hostIndex {
 }
 
 func (x *index) addHost(p *pattern) *hostIndex {
-	h := &hostIndex{host: p.host, text: p.hostText}
-	if x.order = append(x.order, h); p.hostText == "" {
-		x.any = h
-		return h
+	if x.order == nil {
+		x.order = x.own.order[:0]
 	}
+	if p.hostText == "" {
+		x.any = &x.own.host
+		x.order = append(x.order, x.any)
+		return x.any
+	}
+	h := &hostIndex{host: p.host, text: p.hostText}
+	x.order = append(x.order, h)
 	if x.hosts == nil {
 		x.hosts = map[string]*hostIndex{}
 	}
@@ -258,7 +298,7 @@ func (m mark) differs(other mark) bool { return (m.bytes^other.bytes)&m.known&ot
 
 func (s *shelf) put(p *pattern) {
 	if s.patterns == nil {
-		s.patterns, s.marks = make([]*pattern, 0, 8), make([]mark, 0, 8)
+		s.patterns, s.marks = s.own.patterns[:0], s.own.marks[:0]
 	}
 	s.patterns = append(s.patterns, p)
 	switch {

@@ -83,37 +83,36 @@ func (m *memory) pattern(n int) *pattern {
 
 // parse is the function parse.
 func (m *memory) parse(text string) (*pattern, error) {
+	var names nameSet
 	p := m.pattern(strings.Count(text, "/"))
-	names, err := p.parseHead(text)
-	if err != nil {
+	if err := p.parseHead(text, &names); err != nil {
 		return nil, err
 	}
 	at := p.from + p.hostLen
 	if p.method != "" && p.method != gale.MethodConnect && !isClean([]byte(text[at:])) {
 		return nil, wrong(at, `a path with an empty segment that isn't the last, or with one that is "." or "..", never matches`)
 	}
-	if err := p.parsePath(text[at:], at, names); err != nil {
+	if err := p.parsePath(text[at:], at, &names); err != nil {
 		return nil, err
 	}
 	p.mark = markOf(p.path)
 	return p, nil
 }
 
-// parseHead reads the method and the host of a pattern, and returns the names in it.
-func (p *pattern) parseHead(text string) (*nameSet, error) {
+// parseHead reads the method and the host of a pattern, and adds the names in it.
+func (p *pattern) parseHead(text string, names *nameSet) error {
 	if n := indexBlank(text); n >= 0 {
 		p.method = text[:n]
 		p.from = n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t"))
 		if !bytesconv.IsToken([]byte(p.method)) {
-			return nil, wrong(0, "invalid method %q", p.method)
+			return wrong(0, "invalid method %q", p.method)
 		}
 	}
 	where := text[p.from:]
 	if p.hostLen = strings.IndexByte(where, '/'); p.hostLen < 0 {
-		return nil, wrong(p.from, "host/path missing /")
+		return wrong(p.from, "host/path missing /")
 	}
-	names := &nameSet{}
-	return names, p.parseHost(where[:p.hostLen], names)
+	return p.parseHost(where[:p.hostLen], names)
 }
 
 // indexBlank returns where the first space or tab is, -1 if there is none.

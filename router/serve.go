@@ -116,6 +116,7 @@ func (s *site) grow(b *builder, h *hostIndex, head bool) {
 		}
 		return nil
 	}
+	s.named = make([]methodTree, 0, len(h.methods)+1) // one more for HEAD
 	unnamed := b.newTree(of(""))
 	for i := range s.known {
 		s.known[i] = unnamed
