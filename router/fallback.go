@@ -198,9 +198,13 @@ func (t *formTable) sitesOf(sites []*site, host string) []*site {
 	return sitesOf(sites, t.named, t.wild, t.any, host)
 }
 
-// methods returns the methods whose trees are tried in turn for a request.
+// methods returns the methods whose trees are tried in turn for a request. A CONNECT that opens a WebSocket
+// gets a route for GET if no other one matches.
 func (t *formTable) methods(method string, webSocket bool) []string {
-	if webSocket || method == gale.MethodHead && t.head {
+	switch {
+	case webSocket:
+		return []string{method, "", gale.MethodGet}
+	case method == gale.MethodHead && t.head:
 		return []string{method, gale.MethodGet, ""}
 	}
 	return []string{method, ""}

@@ -659,6 +659,22 @@ func TestConnect(t *testing.T) {
 			t.Errorf("with less specific routes for all methods, %s: got %q, want %q", target, answer(ctx), want)
 		}
 	}
+	r = router.New()
+	r.Fallback("GET /get/{x?}", show("x"))
+	r.Fallback("GET /all/{x?}", show("x"))
+	r.Fallback("/all/{y?:[a-z]+}", func(ctx *gale.RequestCtx) { ctx.WriteString("any " + ctx.PathValue("y")) })
+	r.Fallback("CONNECT /get/{z:[0-9]+}", func(ctx *gale.RequestCtx) { ctx.WriteString("connect " + ctx.PathValue("z")) })
+	r.Fallback("POST /post/{x?}", show())
+	for target, want := range map[string]string{
+		"/get/a": `200 /get/{x?} /get/a x="a"`, "/get/1": "200 connect 1", "/all/a": "200 any a", "/all/1": `200 /all/{x?} /all/1 x="1"`,
+		"/post/a": "405 OPTIONS, POST", "/none/a": "404 Not Found",
+	} {
+		ctx := request("CONNECT", "example.com", target)
+		ctx.Request.SetConnectProtocol("websocket")
+		if r.Handler()(ctx); answer(ctx) != want {
+			t.Errorf("with Fallback, %s: got %q, want %q", target, answer(ctx), want)
+		}
+	}
 	r = oneRoute("GET")
 	ctx := request("CONNECT", "example.com", "/x")
 	if r.Handler()(ctx); ctx.Response.StatusCode() != 405 {
