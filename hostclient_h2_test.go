@@ -166,6 +166,7 @@ func TestHTTP2ClientStreamLimit(t *testing.T) {
 	if n := most.Load(); n != 2 {
 		t.Errorf("%d streams at a time", n)
 	}
+	await.Until(t, "the connections to be idle", func() bool { return c.PoolStats().Idle == 2 })
 	if s := c.PoolStats(); s.Open != 2 || s.Idle != 2 || s.Waiting != 0 || door.WaitingCalls(c) != 0 {
 		t.Errorf("%+v, %d waiting", s, door.WaitingCalls(c))
 	}

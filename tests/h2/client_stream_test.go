@@ -165,6 +165,7 @@ func TestHTTP2ClientDownload(t *testing.T) {
 			}
 			_ = resp.CloseBodyStream()
 		}
+		await.Until(t, "the connection to be idle", func() bool { return c.PoolStats().Idle == 1 })
 		if s := c.PoolStats(); s.Dials != 1 || s.Idle != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -266,6 +267,7 @@ func TestHTTP2ClientStreamContext(t *testing.T) {
 		}
 		return nil
 	})
+	await.Until(t, "the connection to be idle", func() bool { return c.PoolStats().Idle == 1 })
 	if s := c.PoolStats(); s.Dials != 1 || s.Idle != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -370,6 +372,7 @@ func TestHTTP2ClientConcurrentClose(t *testing.T) {
 		}
 		wg.Wait()
 	}
+	await.Until(t, "the connection to be idle", func() bool { return c.PoolStats().Idle == 1 })
 	if s := c.PoolStats(); s.Dials != 1 || s.Idle != 1 {
 		t.Errorf("%+v", s)
 	}

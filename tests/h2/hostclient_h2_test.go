@@ -53,6 +53,7 @@ func TestHTTP2Client(t *testing.T) {
 				t.Errorf("RemoteAddr is %v", resp.RemoteAddr())
 			}
 		}
+		await.Until(t, "the connection to be idle", func() bool { return c.PoolStats().Idle == 1 })
 		if s := c.PoolStats(); s.Open != 1 || s.Dials != 1 || s.Idle != 1 || s.Reuses != 8 {
 			t.Errorf("%+v", s)
 		}
