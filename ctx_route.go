@@ -114,7 +114,7 @@ func beginRoute(c any) (*door.Route, uint8, []byte) {
 	m.Begin()
 	req := &ctx.Request
 	req.routed, m.Early = true, req.uriParsed
-	if target := req.Header.s.Part(msg.Target); len(target) > 0 && target[0] == '/' && !req.uriParsed {
+	if target := req.Header.s.PartAndMore(msg.Target); len(target) > 0 && target[0] == '/' && !req.uriParsed {
 		return m, uint8(req.Header.s.MethodID), target // as routeTarget does, without a call
 	}
 	return m, uint8(req.Header.s.MethodID), req.routeTarget()

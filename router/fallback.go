@@ -42,7 +42,7 @@ import (
 func (s *scope) Fallback(pattern string, handler gale.RequestHandler) *Route {
 	r, text := s.router, s.join(pattern)
 	p, err := parseForm(text)
-	rt := newRoute(s, text, handler, p, err, caller()[0])
+	rt := initRoute(&Route{}, s, text, handler, p, err, caller()[0])
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Fallback")

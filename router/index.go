@@ -14,12 +14,12 @@ type index struct {
 	hosts    map[string]*hostIndex
 	order    []*hostIndex        // those of hosts, as they came
 	wild     map[int]*shelf      // hosts with captures, as paths, by how many labels they have
-	lists    [8][]string         // names of wildcards, while there are few
+	lists    [4][]string         // names of wildcards, while there are few
 	names    map[string][]string // the same when there are many, by that with commas
 	memory   memory
 
 	own struct { // memory for the first ones, and for no host
-		patterns [4]*pattern
+		patterns [2]*pattern
 		host     hostIndex
 		order    [1]*hostIndex
 	}
@@ -85,8 +85,8 @@ type shelf struct {
 	at       []position
 
 	own struct { // memory for the first ones
-		patterns [4]*pattern
-		marks    [4]mark
+		patterns [2]*pattern
+		marks    [2]mark
 	}
 }
 

@@ -58,27 +58,45 @@ func wrong(offset int, format string, args ...any) error {
 //	[ method 1*( SP / HTAB ) ] [ host ] path
 func parse(text string) (*pattern, error) { return new(memory).parse(text) }
 
-// memory has room for patterns and their paths, so that many of them take few allocations.
+// memory has room for patterns, their paths and their routes, so that many of them take few allocations.
 type memory struct {
+	routes   []Route
 	patterns []pattern
 	segments []segment
 	made     int // how many patterns
+
+	own struct { // memory for the first one
+		patterns [1]pattern
+		segments [1]segment
+	}
 }
 
 // pattern returns a new pattern, with room for a path of n segments.
 func (m *memory) pattern(n int) *pattern {
 	at := min(m.made, 64) + 1 // a time
-	m.made++
+	if m.made++; m.made == 1 {
+		m.patterns, m.segments = m.own.patterns[:], m.own.segments[:]
+	}
 	if len(m.patterns) == 0 {
 		m.patterns = make([]pattern, at)
 	}
 	if len(m.segments) < n {
-		m.segments = make([]segment, max(n, 4*at-4))
+		m.segments = make([]segment, max(n, 3*at))
 	}
 	p := &m.patterns[0]
 	p.path = m.segments[:0:n]
 	m.patterns, m.segments = m.patterns[1:], m.segments[n:]
 	return p
+}
+
+// route returns a new route.
+func (m *memory) route() *Route {
+	if len(m.routes) == 0 {
+		m.routes = make([]Route, min(m.made, 4)) // few, as routes stay
+	}
+	rt := &m.routes[0]
+	m.routes = m.routes[1:]
+	return rt
 }
 
 // parse is the function parse.
@@ -175,9 +193,12 @@ func (p *pattern) parsePath(path string, at int, names *nameSet) error {
 			path, at = path[end:], at+end
 			continue
 		}
-		s, err := parseSegment(path[:end], at, end == len(path))
-		if err != nil {
-			return err
+		s, ok := parseWildcard(path[:end])
+		if !ok {
+			var err error
+			if s, err = parseSegment(path[:end], at, end == len(path)); err != nil {
+				return err
+			}
 		}
 		if s.name != "" {
 			if err := addName(s.name, at, names); err != nil {
@@ -188,6 +209,20 @@ func (p *pattern) parsePath(path string, at int, names *nameSet) error {
 		path, at = path[end:], at+end
 	}
 	return nil
+}
+
+// parseWildcard is parseSegment for {name} where the name is in ASCII, as most are. ok is false for others.
+func parseWildcard(text string) (s segment, ok bool) {
+	end := len(text) - 1
+	if end < 2 || text[0] != '{' || text[end] != '}' {
+		return s, false
+	}
+	for i := 1; i < end; i++ {
+		if c := text[i] | 0x20; (c < 'a' || c > 'z') && text[i] != '_' && (text[i] < '0' || text[i] > '9') {
+			return s, false
+		}
+	}
+	return segment{kind: capture, name: text[1:end]}, true
 }
 
 func parseSegment(text string, at int, last bool) (segment, error) {
@@ -228,6 +263,9 @@ func parseSegment(text string, at int, last bool) (segment, error) {
 // addName checks the name of a wildcard: an identifier of Go, and the only one of that name.
 func addName(name string, at int, names *nameSet) error {
 	for i, c := range name {
+		if letter := c | 0x20; letter >= 'a' && letter <= 'z' {
+			continue // most are
+		}
 		if !unicode.IsLetter(c) && c != '_' && (i == 0 || !unicode.IsDigit(c)) || c == utf8.RuneError {
 			return wrong(at, "bad wildcard name %q", name)
 		}

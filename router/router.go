@@ -79,7 +79,12 @@ func (r *Router) Handler() gale.RequestHandler {
 			t.serveKept(ctx, m)
 			return
 		}
-		rt := t.match(ctx, m, msg.MethodID(method), target)
+		var rt *Route
+		if way := t.way(m, msg.MethodID(method)); way != nil {
+			rt = way.walk(m, target)
+		} else {
+			rt = t.match(ctx, m, msg.MethodID(method), target)
+		}
 		if rt == nil || m.Outer != nil || m.Noted {
 			t.serveRarely(ctx, m, rt, target)
 			return
@@ -149,7 +154,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 	defer r.mu.Unlock()
 	r.mustBeOpen("Handle")
 	p, err := r.index.memory.parse(text)
-	rt := newRoute(s, text, handler, p, err, caller)
+	rt := initRoute(r.index.memory.route(), s, text, handler, p, err, caller)
 	p.mount = mount
 	if old := r.forms.equal(p); old != nil {
 		panic(sameText(p, old))
@@ -163,9 +168,9 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 	return rt
 }
 
-// newRoute returns the route of a pattern that parse or parseForm has returned.
-func newRoute(s *scope, text string, handler gale.RequestHandler, p *pattern, err error, caller uintptr) *Route {
-	rt := &Route{handler: handler, scope: s, caller: caller}
+// initRoute makes rt the route of a pattern that parse or parseForm has returned, and returns it.
+func initRoute(rt *Route, s *scope, text string, handler gale.RequestHandler, p *pattern, err error, caller uintptr) *Route {
+	rt.handler, rt.scope, rt.caller = handler, s, caller
 	if err != nil {
 		panic(fmt.Sprintf("router: parsing %q: %v (registered at %s)", text, err, callText(rt.caller)))
 	}

@@ -15,16 +15,22 @@ import (
 // table is what a router serves with. It never changes.
 type table struct {
 	router   *Router
-	number   uint64           // no other table has it
-	any      site             // routes of all hosts
-	named    map[string]*site // those of hosts without wildcards, nil for none
-	wild     *hostNode        // those of hosts with wildcards, nil for none
-	sites    []*site          // all of them
-	hosts    bool             // there are such routes
-	max      int              // how many values a route may have
-	slashes  int              // how many routes match a slash at the end of a path and nothing after it
-	forms    *formTable       // of Fallback, or nil
+	number   uint64                     // no other table has it
+	any      site                       // routes of all hosts
+	named    map[string]*site           // those of hosts without wildcards, nil for none
+	wild     *hostNode                  // those of hosts with wildcards, nil for none
+	sites    []*site                    // all of them
+	hosts    bool                       // there are such routes
+	max      int                        // how many values a route may have
+	slashes  int                        // how many routes match a slash at the end of a path and nothing after it
+	ways     [msg.MethodQuery + 1]*tree // those of any without fixed, see way
+	forms    *formTable                 // of Fallback, or nil
 	fallback gale.RequestHandler
+
+	own struct { // memory for no host
+		sites [1]*site
+		named [2]methodTree
+	}
 }
 
 // tables counts the tables of the process.
@@ -59,6 +65,8 @@ func (s *site) tree(id msg.MethodID, method []byte) *tree {
 // newTable makes the table of r, with the patterns of x. The caller holds r.making.
 func newTable(r *Router, x *index) *table {
 	t := &table{router: r, number: tables.Add(1)}
+	t.sites, t.any.named = t.own.sites[:0], t.own.named[:0]
+	wildcards := 0
 	for _, p := range x.patterns {
 		rt := p.route
 		handler := rt.handler
@@ -67,11 +75,12 @@ func newTable(r *Router, x *index) *table {
 		}
 		t.prepare(rt, handler)
 		t.max = max(t.max, len(rt.match.Names)+1)
+		wildcards += len(rt.match.Names)
 		if last := p.path[len(p.path)-1]; last.kind == rest || last == (segment{}) {
 			t.slashes++
 		}
 	}
-	b := newBuilder(len(x.patterns))
+	b := newBuilder(len(x.patterns), wildcards, t.redirects())
 	for _, h := range x.order {
 		s := &t.any
 		if h.text != "" {
@@ -93,10 +102,21 @@ func newTable(r *Router, x *index) *table {
 			t.wild.add(s)
 		}
 	}
-	t.hosts = t.named != nil || t.wild != nil
+	if t.hosts = t.named != nil || t.wild != nil; !t.hosts {
+		t.setWays()
+	}
 	t.addForms(r.forms)
 	t.fallback = r.chain(t.answer)
 	return t
+}
+
+// setWays sets t.ways, of a table without hosts. Methods without a number have none.
+func (t *table) setWays() {
+	for id, tree := range t.any.known {
+		if tree != nil && tree.fixed == nil && msg.MethodID(id) != msg.MethodOther {
+			t.ways[id] = tree
+		}
+	}
 }
 
 // prepare sets what rt has only when it is served.
@@ -116,7 +136,9 @@ func (s *site) grow(b *builder, h *hostIndex, head bool) {
 		}
 		return nil
 	}
-	s.named = make([]methodTree, 0, len(h.methods)+1) // one more for HEAD
+	if n := len(h.methods) + 1; n > cap(s.named) { // one more for HEAD
+		s.named = make([]methodTree, 0, n)
+	}
 	unnamed := b.newTree(of(""))
 	for i := range s.known {
 		s.known[i] = unnamed
@@ -185,11 +207,17 @@ func (t *table) match(ctx *gale.RequestCtx, m *door.Route, method msg.MethodID, 
 		}
 	}
 	m.Values = m.Values[:t.max]
-	rt, open := tree.walk(m, target)
-	if open && t.mayRedirect(pathOf(target)) {
+	return tree.walk(m, target)
+}
+
+// way returns the tree whose walk does what match does for a method, and makes m ready for it. It returns nil if
+// there is none. Handler asks it before match, as the compiler inlines it.
+func (t *table) way(m *door.Route, method msg.MethodID) *tree {
+	if cap(m.Values) < t.max {
 		return nil
 	}
-	return rt
+	m.Values = m.Values[:t.max]
+	return t.ways[method]
 }
 
 // makeValues makes room for values.
@@ -261,8 +289,11 @@ func (t *table) matchSlowly(ctx *gale.RequestCtx, m *door.Route, target []byte) 
 
 // mayRedirect reports whether a route may match path with a slash at its end, and come first.
 func (t *table) mayRedirect(path []byte) bool {
-	return t.slashes > 0 && path[len(path)-1] != '/' && t.router.TrailingSlash != Refuse
+	return path[len(path)-1] != '/' && t.redirects()
 }
+
+// redirects reports whether there may be such a path.
+func (t *table) redirects() bool { return t.slashes > 0 && t.router.TrailingSlash != Refuse }
 
 // query is one search for a route.
 type query struct {

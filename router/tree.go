@@ -16,6 +16,8 @@ type tree struct {
 	nodes  []node // the first one is the root
 	extras []extra
 	fixed  *fixed // the routes without wildcards, which are in no node then, or nil
+	// redirects says that a route may match a path with a slash at its end, and come before a rest.
+	redirects bool
 }
 
 // node is a place in the tree: after the bytes of its run, of which there are at most 8.
@@ -57,9 +59,26 @@ func (t *tree) extraOf(n *node) extra {
 
 // builder builds trees, one after the other. Its memory is used again.
 type builder struct {
-	branches []branch // the first one is the root
-	endings  []ending
-	text     []byte // where the runs are
+	branches  []branch // the first one is the root
+	endings   []ending
+	text      []byte // where the runs are
+	redirects bool   // as in the trees
+
+	own struct { // memory for few
+		branches [4]branch
+		endings  [1]ending
+		text     [32]byte
+	}
+}
+
+// newBuilder returns a builder for trees of patterns, whose paths have wildcards.
+func newBuilder(patterns, wildcards int, redirects bool) *builder {
+	b := &builder{redirects: redirects}
+	b.branches, b.endings, b.text = b.own.branches[:0], b.own.endings[:0], b.own.text[:0]
+	if n := min(2*wildcards+patterns, 2*patterns+64) + 1; n > len(b.own.branches) {
+		b.branches, b.endings, b.text = make([]branch, 0, n), make([]ending, 0, n/2), make([]byte, 0, 8*n)
+	}
+	return b
 }
 
 // branch is a node while the tree is built. An index of 0 is none.
@@ -173,7 +192,7 @@ func (b *builder) grow() *tree {
 			count += max(1, int(of.end-of.from+7)/8)
 		}
 	}
-	t := &tree{nodes: make([]node, 1, count)}
+	t := &tree{nodes: make([]node, 1, count), redirects: b.redirects}
 	b.fill(t, 0, b.branches[0])
 	return t
 }
@@ -247,11 +266,6 @@ func (b *builder) fillEnds(t *tree, n *node, of branch) {
 	slices.SortStableFunc(x.ends, narrowerFirst)
 	t.extras = append(t.extras, x)
 	n.extra = uint32(len(t.extras))
-}
-
-// newBuilder returns a builder for trees of n patterns.
-func newBuilder(n int) *builder {
-	return &builder{branches: make([]branch, 0, 2*n+1), text: make([]byte, 0, 16*n)}
 }
 
 // newTree returns the tree of patterns, nil without any. Of those with the same path, those with narrower
@@ -328,30 +342,18 @@ func word(path []byte, at int, tail uint64) uint64 {
 	return tail >> (uint(at-len(path)) * 8 & 63)
 }
 
-// load returns the 8 bytes of text at a byte, the first one lowest.
-func load(text []byte, at int) uint64 { return binary.LittleEndian.Uint64(text[at:]) }
-
-// tailOf returns the last 8 bytes of path, the last one highest. Those before its beginning are 0.
+// tailOf returns the last 8 bytes of path, the last one highest. Those before its beginning are 0. It may read 8
+// bytes of a shorter path: what follows it in its capacity is shifted out.
 func tailOf(path []byte) uint64 {
 	if len(path) >= 8 {
 		return binary.LittleEndian.Uint64(path[len(path)-8:])
 	}
-	return shortTail(path)
-}
-
-//go:noinline so that tailOf is inlined
-func shortTail(path []byte) uint64 {
-	n := len(path)
-	left := 64 - 8*uint(n)&63
-	switch {
-	case n >= 4:
-		return uint64(binary.LittleEndian.Uint32(path))<<left | uint64(binary.LittleEndian.Uint32(path[n-4:]))<<32
-	case n >= 2:
-		return uint64(binary.LittleEndian.Uint16(path))<<left | uint64(binary.LittleEndian.Uint16(path[n-2:]))<<48
-	case n == 1:
-		return uint64(path[0]) << 56
+	if cap(path) >= 8 {
+		return binary.LittleEndian.Uint64(path[:8]) << (64 - 8*uint(len(path)))
 	}
-	return 0
+	var room [8]byte
+	copy(room[8-len(path):], path)
+	return binary.LittleEndian.Uint64(room[:])
 }
 
 // follows reports whether a path has the run of n where w is its word. A run has no zeros, see canonical.
@@ -372,19 +374,21 @@ func (t *tree) search(f *search) bool {
 
 // walk is search for a target as it was sent, but in the nodes only, and for most trees: it goes down while
 // there is one way only, and leaves what follows to find. Values, for which m.Values has room, go to m, with
-// the path, of which it makes a copy with zeros after it: so each word is one load. It returns nil if that
-// isn't enough, such as for an odd path. It calls nothing in its loops, so that what they use stays in
-// registers.
-func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
-	n, count, text, end := &t.nodes[0], 0, m.Room(target), len(target)
-	if !n.follows(load(text, 0)) {
-		return nil, false
+// a copy of the path. It returns nil if that isn't enough, such as for an odd path. It calls nothing in its
+// loops, so that what they use stays in registers.
+func (t *tree) walk(m *door.Route, target []byte) *Route {
+	n, count, end, tail := &t.nodes[0], 0, len(target), tailOf(target)
+	target = target[:end:end]
+	if end == 0 || !n.follows(word(target, 0, tail)) {
+		return nil
 	}
-	for at := int(n.size); at < end; {
-		w := load(text, at)
+	at := int(n.size)
+down:
+	for at < end {
+		w := word(target, at, tail)
 		if k := t.kid(n, byte(w)); k != nil && k.follows(w) {
 			if n.forks() {
-				return t.walkOn(m, n, pathOf(text[:end]), at, count)
+				break
 			}
 			n = k
 			at += int(n.size)
@@ -395,64 +399,60 @@ func (t *tree) walk(m *door.Route, target []byte) (r *Route, open bool) {
 			end = at
 			continue
 		case n.extra != 0:
-			return t.walkOn(m, n, pathOf(text[:end]), at, count)
+			break down
 		case n.plain == 0 || byte(w) == '.' || byte(w) == '/':
-			return nil, false
+			return nil
 		}
 		from := at
 		for {
-			stop, odd := zeros(w^each*'/')|zeros(w^each*'?'), odds(w)
+			stop, odd := zeros((w|each*0x10)^each*'?'), odds(w) // '/' is '?' without the bit
 			if odd != 0 && (stop == 0 || odd&(stop-1)&^stop != 0) {
-				return nil, false
+				return nil
 			}
 			if stop != 0 {
-				for ; byte(w) != '/' && byte(w) != '?'; w >>= 8 { // as in kid
-					at++
-				}
+				at += bits.TrailingZeros64(stop) / 8
 				break
 			}
 			if at += 8; at >= end {
 				at = end
 				break
 			}
-			w = load(text, at)
+			w = word(target, at, tail)
 		}
 		m.Values[count] = door.Span{From: uint32(from), End: uint32(at)}
 		count++
 		n = &t.nodes[n.plain]
 		switch {
-		case at == end || text[at] == '?':
+		case at == end || target[at] == '?':
 			if end = at; n.size != 0 {
-				return nil, false
+				return nil
 			}
-		case n.size > 1 && !n.follows(load(text, at)):
-			return nil, false
+		case n.size > 1 && !n.follows(word(target, at, tail)):
+			return nil
 		default:
 			at += int(n.size)
 		}
 	}
 	switch {
-	case n.leaf != nil:
-		if count > 0 {
-			m.KeepRoom(end, m.Values[:count])
-		}
-		return n.leaf, false
-	case n.extra != 0:
-		return t.walkOn(m, n, text[:end], end, count)
+	case at < end || n.leaf == nil && n.extra != 0:
+		return t.walkOn(m, n, target[:end], at, count)
+	case n.leaf != nil && count > 0:
+		m.Capture(target[:end], count)
 	}
-	return nil, false
+	return n.leaf
 }
 
 // walkOn is walk below n, where there may be several ways.
-func (t *tree) walkOn(m *door.Route, n *node, path []byte, at, count int) (r *Route, open bool) {
+func (t *tree) walkOn(m *door.Route, n *node, target []byte, at, count int) *Route {
+	path := pathOf(target)
 	f := search{path: path, tail: tailOf(path), values: m.Values, n: count}
-	if !t.find(n, at, &f) || f.odd {
-		return nil, false
+	if !t.find(n, at, &f) || f.odd || f.open && t.redirects && path[len(path)-1] != '/' {
+		return nil
 	}
 	if f.n > 0 {
-		m.KeepRoom(len(path), m.Values[:f.n])
+		m.Capture(path, f.n)
 	}
-	return f.route, f.open
+	return f.route
 }
 
 // goesOn reports whether the path, whose segment ends at the byte at, goes on with the run of n.

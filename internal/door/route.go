@@ -2,7 +2,6 @@ package door
 
 import (
 	"bytes"
-	"encoding/binary"
 	"slices"
 	"sync/atomic"
 )
@@ -33,6 +32,7 @@ type Route struct {
 	Outer   *Outer // what the router that begins has to resume, or nil
 
 	kept  kept
+	few   bool  // what follows, Prefix, Base, Others or Outer may be set: few requests have these
 	mount mount // that runs
 	start uint32
 	saved []byte // paths, see Save
@@ -165,22 +165,15 @@ const maxKeptText = 4096
 
 // Reset makes r the zero value, and keeps its memory and what belongs to the context.
 func (r *Route) Reset() {
-	if r.isPlain() {
-		r.Used, r.Noted, r.Early, r.Found, r.Values, r.Text = false, false, false, nil, r.Values[:0], r.Text[:0]
-		if r.Asked != 0 {
-			k := &r.kept
-			r.Asked, k.router, k.method, k.target, k.hostless, k.owner, k.text = 0, 0, 0, 0, false, nil, k.text[:0]
-		}
+	if r.few || r.Running || r.Moved || len(r.Missed) > 0 || cap(r.Text) > maxKeptText || cap(r.kept.text) > maxKeptText || cap(r.Values) > maxKeptText/8 {
+		r.resetAll()
 		return
 	}
-	r.resetAll()
-}
-
-// isPlain reports whether r is like after a request for which one router has found a route. Most are.
-func (r *Route) isPlain() bool {
-	return len(r.Prefix)|len(r.Others)|len(r.Missed)|len(r.saved)|r.mount.depth|int(r.Base.From|r.Base.End|r.start) == 0 &&
-		!r.Moved && !r.Running && r.Outer == nil &&
-		cap(r.Text) <= maxKeptText && cap(r.kept.text) <= maxKeptText && cap(r.Values) <= maxKeptText/8
+	r.Used, r.Noted, r.Early, r.Found, r.Values, r.Text = false, false, false, nil, r.Values[:0], r.Text[:0]
+	if r.Asked != 0 {
+		k := &r.kept
+		r.Asked, k.router, k.method, k.target, k.hostless, k.owner, k.text = 0, 0, 0, 0, false, nil, k.text[:0]
+	}
 }
 
 func (r *Route) resetAll() {
@@ -231,6 +224,7 @@ func (r *Route) Set(name, value string) {
 }
 
 func (r *Route) setSpan(name string, s Span) {
+	r.few = true
 	for i := range r.Others {
 		if r.Others[i].Name == name {
 			r.Others[i].Span = s
@@ -256,6 +250,7 @@ func (r *Route) Enter(prefix *Match, rest Span) {
 	}
 	from := uint32(len(r.Text))
 	r.Text = append(append(r.Text, r.Bytes(r.Base)...), r.Text[r.start:rest.From-1]...)
+	r.few = true
 	r.mount = mount{prefix.Below(r.Prefix), Span{from, uint32(len(r.Text))}, r.mount.depth + 1}
 	r.Running = false
 }
@@ -298,14 +293,14 @@ func (r *Route) Restore(s Saved, path []byte) (before []byte) {
 
 // Begin makes r ready for what a router finds.
 func (r *Route) Begin() {
-	if r.Running || r.mount.depth != 0 || r.Base.End != 0 || len(r.Others) != 0 {
+	if r.few || r.Running {
 		r.beginWithOthers()
 	}
 }
 
 // beginWithOthers is Begin where other routers were before, or values were set.
 func (r *Route) beginWithOthers() {
-	r.Outer, r.kept.router = nil, 0
+	r.few, r.Outer, r.kept.router = true, nil, 0
 	if r.Running {
 		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, r.mount}
 		r.Values, r.Running = nil, false
@@ -324,28 +319,15 @@ func (r *Route) End() {
 	}
 }
 
-// Room copies path to where the router that begins may keep it, after what Text has, with 8 zero bytes after
-// it and then anything. KeepRoom keeps the first bytes of it.
-func (r *Route) Room(path []byte) []byte {
-	room := r.Text[r.start:cap(r.Text)]
-	if len(room) < len(path)+8 {
-		room = r.moreRoom(len(path) + 8)
+// Capture keeps path after what Text has, and the first n of Values, which are in it.
+func (r *Route) Capture(path []byte, n int) {
+	if end := int(r.start) + len(path); end <= cap(r.Text) {
+		r.Text = r.Text[:end]
+		copy(r.Text[r.start:], path)
+	} else {
+		r.Text = append(r.Text[:r.start], path...)
 	}
-	copy(room, path)
-	binary.LittleEndian.PutUint64(room[len(path):], 0)
-	return room
-}
-
-//go:noinline as it is rare
-func (r *Route) moreRoom(n int) []byte {
-	r.Text = slices.Grow(r.Text[:r.start], n)
-	return r.Text[r.start:cap(r.Text)]
-}
-
-// KeepRoom makes n bytes of Room part of Text, with values in them.
-func (r *Route) KeepRoom(n int, values []Span) {
-	r.Text, r.Values = r.Text[:int(r.start)+n], values
-	if r.start > 0 {
+	if r.Values = r.Values[:n]; r.start > 0 {
 		r.shift()
 	}
 }

@@ -7,26 +7,61 @@ import (
 )
 
 // TestPooledForgets proves, field by field, that Reset leaves nothing of a request but memory: of a Route with
-// all fields, and with each alone, as most are reset in less time.
+// all fields, with each alone, and with what its methods have set, as most are reset in less time.
 func TestPooledForgets(t *testing.T) {
 	others := []NamedSpan{{"name", Span{1, 2}}}
 	all := Route{
 		Used: true, Prefix: "/p", Found: &Match{}, Values: []Span{{1, 2}}, Base: Span{1, 2}, Noted: true,
 		Text: []byte("text"), Others: others, Running: true, Outer: &Outer{},
-		mount: mount{depth: 1}, start: 1, saved: []byte("path"),
+		few: true, mount: mount{depth: 1}, start: 1, saved: []byte("path"),
 		Missed: []byte("missed"), Asked: 1, Moved: true, Early: true, kept: kept{1, []byte("/target"), 1, 1, true, 1},
 		Given: &atomic.Bool{}, Made: new(bool),
 	}
-	if v := reflect.ValueOf(all); v.NumField() != 20 {
+	if v := reflect.ValueOf(all); v.NumField() != 21 {
 		t.Errorf("a Route has %d fields: set the new one above and below", v.NumField())
 	}
 	for _, r := range []Route{
-		all, {Used: true}, {Prefix: "/p"}, {Found: &Match{}}, {Values: all.Values}, {Base: Span{1, 1}}, {Base: Span{0, 1}}, {Noted: true},
-		{Text: all.Text}, {Others: []NamedSpan{{"name", Span{1, 2}}}}, {Running: true}, {Outer: &Outer{}}, {mount: all.mount},
-		{start: 1}, {saved: all.saved}, {Missed: all.Missed}, {Asked: 1, kept: all.kept}, {Moved: true}, {Early: true},
+		all, {Used: true}, {few: true, Prefix: "/p"}, {Found: &Match{}}, {Values: all.Values}, {few: true, Base: Span{1, 1}}, {few: true, Base: Span{0, 1}}, {Noted: true},
+		{Text: all.Text}, {few: true, Others: []NamedSpan{{"name", Span{1, 2}}}}, {Running: true}, {few: true, Outer: &Outer{}}, {few: true, mount: all.mount},
+		{few: true, start: 1}, {few: true, saved: all.saved}, {Missed: all.Missed}, {Asked: 1, kept: all.kept}, {Moved: true}, {Early: true},
 	} {
 		r.Reset()
 		forgotten(t, r)
+	}
+	found := &Match{Pattern: "/{a}/{b...}", Names: []string{"", ""}}
+	begin := func(r *Route) {
+		r.Begin()
+		r.Used, r.Found, r.Values, r.Running = true, found, make([]Span, 2), true
+		r.Capture([]byte("/a/b"), 2)
+		r.Values[0], r.Values[1] = Span{1, 2}, Span{3, 4}
+	}
+	for name, do := range map[string]func(r *Route){
+		"Begin": func(r *Route) {},
+		"Set":   func(r *Route) { r.Set("name", "value") },
+		"Enter": func(r *Route) { r.Enter(found, r.Values[1]) },
+		"Enter, Begin, Miss": func(r *Route) {
+			s := r.Mount()
+			r.Enter(found, r.Values[1])
+			s = r.Save(s, []byte("/a/b"), []byte("/b"))
+			begin(r)
+			r.Restore(s, []byte("/b"))
+			r.Miss()
+		},
+		"Begin, Resume": func(r *Route) {
+			begin(r)
+			r.Resume(r.Outer)
+		},
+		"NotFound": func(r *Route) { r.NotFound([]byte("/a/b")) },
+	} {
+		var r Route
+		r.Given = &atomic.Bool{}
+		begin(&r)
+		do(&r)
+		r.End()
+		t.Run(name, func(t *testing.T) {
+			r.Reset()
+			forgotten(t, r)
+		})
 	}
 	if others[0].Name != "" {
 		t.Error("the name of a value is left in memory that isn't used")

@@ -132,6 +132,12 @@ const (
 // Part returns a part of the head.
 func (f *Fields) Part(k int) []byte { return f.Bytes(f.Parts[k]) }
 
+// PartAndMore is Part with what follows in the arena as its capacity, for code that reads whole words. Don't append to it.
+func (f *Fields) PartAndMore(k int) []byte {
+	s := f.Parts[k]
+	return f.Buf[s.Off : s.Off+s.Len]
+}
+
 // SetPart replaces a part of the head, in place if it fits. So if a target is set for
 // each request, the lines stay at the offsets at which PutAgain looks for them.
 func (f *Fields) SetPart(k int, b []byte) {
