@@ -321,18 +321,21 @@ func (r *Route) End() {
 
 // Capture keeps path after what Text has, and the first n of Values, which are in it.
 func (r *Route) Capture(path []byte, n int) {
-	if end := int(r.start) + len(path); end <= cap(r.Text) {
-		r.Text = r.Text[:end]
-		copy(r.Text[r.start:], path)
-	} else {
-		r.Text = append(r.Text[:r.start], path...)
+	if r.Values = r.Values[:n]; r.start == 0 && len(path) <= cap(r.Text) {
+		r.Text = r.Text[:len(path)]
+		copy(r.Text, path)
+		return
 	}
-	if r.Values = r.Values[:n]; r.start > 0 {
-		r.shift()
-	}
+	r.captureAfter(path)
 }
 
 //go:noinline as it is rare
+func (r *Route) captureAfter(path []byte) {
+	r.Text = append(r.Text[:r.start], path...)
+	r.shift()
+}
+
+// shift moves the values to where the path is.
 func (r *Route) shift() {
 	for i := range r.Values {
 		r.Values[i].From += r.start
