@@ -88,6 +88,7 @@ func (s *scope) setLimits(rt *Route, l Limits) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Limit")
+	r.limited = true
 	of := &s.limits
 	if rt != nil {
 		of = &rt.rarely().own

@@ -54,17 +54,19 @@ type Router struct {
 	routes  []*Route
 	byName  map[string]*Route
 	names   map[*Route]string // of Route.Name
+	limited bool              // Limit was called
 	index   *index            // nil when the routes are fixed
 	making  sync.Mutex        // held while the table is made; before mu
 	fixed   *index            // what index was, until the table is made; under making
 	forms   *formIndex        // of Fallback, nil for none; as fixed when the routes are fixed
 	serving atomic.Pointer[table]
+	own     [1]*Route // memory for the first one
 }
 
 // New returns a router without routes.
 func New() *Router {
 	r := &Router{index: &index{}}
-	r.router = r
+	r.router, r.routes = r, r.own[:0]
 	return r
 }
 

@@ -122,6 +122,9 @@ func (t *table) setWays() {
 // prepare sets what rt has only when it is served.
 func (t *table) prepare(rt *Route, handler gale.RequestHandler) {
 	rt.chain = rt.scope.chain(handler)
+	if !t.router.limited {
+		return
+	}
 	if l := newLimits(rt); l != nil {
 		rt.rarely().limits = l
 		rt.chain = t.onlyAttached(rt, rt.chain)
