@@ -170,14 +170,9 @@ func routedFile(path []byte) []byte {
 	}
 	name := make([]byte, 0, len(path))
 	for len(path) > 0 {
-		c, n := path[0], 1
-		if c == '%' && pathrule.StartsLikeSlash(path[1:]) {
-			c, n = pathrule.DecodeByte(path)
-			if c == '/' || pathrule.BackslashIsSlash {
-				return nil
-			}
-		} else if bytes.HasPrefix(path, []byte("%25")) && pathrule.StartsLikeSlash(path[3:]) {
-			n = 3
+		c, n := pathrule.DecodeRoutedByte(path)
+		if n == 3 && (c == '/' || c == '\\' && pathrule.BackslashIsSlash) {
+			return nil
 		}
 		name = append(name, c)
 		path = path[n:]

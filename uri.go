@@ -313,7 +313,7 @@ func (u *URI) SetPasswordBytes(password []byte) {
 //
 // In a request that adaptor.NewHTTPHandler serves, %2F and %5C stay encoded: net/http
 // has found no slash there. So they do in handlers of package router, where a %25 before 2F and
-// 5C stays, too.
+// 5C stays, too, and one before 252F, 25252F and so on.
 //
 // The result may contain any byte, also CR, LF and NUL.
 func (u *URI) Path() []byte {

@@ -50,9 +50,9 @@
 //
 // A segment that decodes to "." or "..", or has such a part between slashes or backslashes, is never
 // matched: the answer is 404. In the handler, RequestCtx.Path keeps %2F and %5C encoded (a backslash that
-// wasn't encoded, too, is %5C there), and the %25 of %252F and %255C. So requests that routes can tell
-// from each other have different paths, and a prefix of Path is a prefix of the pattern's path: a check of
-// it can't be bypassed. Package reverse, and handlers of net/http through package adaptor, refuse paths
+// wasn't encoded, too, is %5C there), and the %25 of %252F, %255C, %25252F and so on. So requests that
+// routes can tell from each other have different paths, and a prefix of Path is a prefix of the pattern's
+// path: a check of it can't be bypassed. Package reverse, and handlers of net/http through package adaptor, refuse paths
 // with %2F and %5C in such a request, since their readers may find a slash there. FS answers 404 to a
 // segment with %2F or %00, on Windows also %5C.
 //

@@ -397,7 +397,7 @@ var (
 	// BeginRoute gives a router the Route of ctx, a *gale.RequestCtx, after Route.Begin, the number of the
 	// method in package msg, and the path of its request as it was received, which a query and a fragment
 	// may follow: nothing for a target that has none, such as "*". From then on RequestCtx.Path keeps %2F
-	// and %5C encoded, and a %25 before 2F and 5C. Package gale sets it.
+	// and %5C encoded, and a %25 before 2F, 5C, 252F and so on. Package gale sets it.
 	BeginRoute func(ctx any) (r *Route, method uint8, target []byte)
 	// NoteRoute copies the Route of ctx, a *gale.RequestCtx, for functions of BeforeSend that come after a
 	// timeout. A router calls it when it has found something and Route.Noted is set. Package gale sets it.

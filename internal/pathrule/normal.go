@@ -51,8 +51,8 @@ func AppendNormal(dst, src []byte, backslash bool, keep string) []byte {
 }
 
 // AppendRouted is AppendNormal for a path that a router has matched: %2F and %5C stay encoded,
-// and so does the "%" of a %25 before 2F and 5C. So no two paths that a router can tell from each other
-// become the same. A backslash is written as %5C. empty says that "://" stays.
+// and so does the "%" of a %25 before 2F and 5C, or before 252F, 25252F and so on. So no two paths that a router can
+// tell from each other become the same. A backslash is written as %5C. empty says that "://" stays.
 func AppendRouted(dst, src []byte, empty bool) []byte {
 	start := len(dst)
 	if len(src) == 0 || src[0] != '/' {
@@ -66,7 +66,7 @@ func AppendRouted(dst, src []byte, empty bool) []byte {
 			dst = append(dst[:len(dst)-1], "%5C"...)
 		case n == 3 && c == '/':
 			dst = append(dst[:len(dst)-1], "%2F"...)
-		case c == '%' && StartsLikeSlash(src[n:]):
+		case c == '%' && encodedSlashFollows(src[n:]):
 			dst = append(dst, "25"...)
 		}
 		src = src[n:]
@@ -86,17 +86,42 @@ func DecodeByte(b []byte) (c byte, n int) {
 	return hi<<4 | lo, 3
 }
 
-// StartsLikeSlash reports whether b, decoded, begins with what follows the "%" of %2F or %5C.
-func StartsLikeSlash(b []byte) bool {
-	if len(b) < 2 {
-		return false
+// encodedSlashFollows reports whether b, decoded, begins with 2F or 5C, or with 252F, 25252F and so on.
+func encodedSlashFollows(b []byte) bool {
+	for len(b) > 1 {
+		hi, n := DecodeByte(b)
+		if len(b) == n {
+			return false
+		}
+		lo, more := DecodeByte(b[n:])
+		if hi != '2' || lo != '5' {
+			return hi == '2' && lo|0x20 == 'f' || hi == '5' && lo|0x20 == 'c'
+		}
+		b = b[n+more:]
 	}
-	hi, n := DecodeByte(b)
-	if len(b) == n {
-		return false
+	return false
+}
+
+// DecodeRoutedByte returns the byte that path, which AppendRouted made, begins with, decoded, and how long it is in path.
+func DecodeRoutedByte(path []byte) (c byte, n int) {
+	if path[0] != '%' || len(path) < 3 {
+		return path[0], 1
 	}
-	lo, _ := DecodeByte(b[n:])
-	return hi == '2' && lo|0x20 == 'f' || hi == '5' && lo|0x20 == 'c'
+	switch string(path[1:3]) {
+	case "2F":
+		return '/', 3
+	case "5C":
+		return '\\', 3
+	case "25":
+		after := path[3:]
+		for bytes.HasPrefix(after, []byte("25")) {
+			after = after[2:]
+		}
+		if len(after) > 1 && (after[0] == '2' && after[1]|0x20 == 'f' || after[0] == '5' && after[1]|0x20 == 'c') {
+			return '%', 3
+		}
+	}
+	return '%', 1
 }
 
 // AppendEscapedRouted appends path, which AppendRouted made, as it is written.
@@ -110,15 +135,9 @@ func AppendEscapedRouted(dst, path []byte) []byte {
 		if path = path[n:]; len(path) == 0 {
 			break
 		}
-		n = 1
-		switch {
-		case StartsLikeSlash(path[1:]): // an encoded slash
-			n = 3
+		if _, n = DecodeRoutedByte(path); n == 3 {
 			dst = append(dst, path[:n]...)
-		case bytes.HasPrefix(path, []byte("%25")) && StartsLikeSlash(path[3:]):
-			n = 5
-			dst = append(dst, path[:n]...)
-		default:
+		} else {
 			dst = append(dst, "%25"...)
 		}
 		path = path[n:]

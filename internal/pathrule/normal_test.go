@@ -69,3 +69,37 @@ func FuzzAppendNormal(f *testing.F) {
 		}
 	})
 }
+
+// TestRoutedPathsDiffer proves that segments that differ once decoded have different paths after a router, and that
+// these can be decoded and written as they came.
+func TestRoutedPathsDiffer(t *testing.T) {
+	parts := []string{"%2F", "%5C", "%25", "%32", "%", "2", "5", "F", "c", "25"}
+	segments := map[string]string{} // by path
+	var check func(src []byte, more int)
+	check = func(src []byte, more int) {
+		var segment, decoded []byte
+		for b := src; len(b) > 0; {
+			c, n := DecodeByte(b)
+			segment, b = append(segment, c), b[n:]
+		}
+		made := AppendRouted(nil, append([]byte{'/'}, src...), false)
+		if old, ok := segments[string(made)]; ok && old != string(segment) {
+			t.Errorf("the segments %q and %q have the path %q", old, segment, made)
+		}
+		segments[string(made)] = string(segment)
+		for b := made[1:]; len(b) > 0; {
+			c, n := DecodeRoutedByte(b)
+			decoded, b = append(decoded, c), b[n:]
+		}
+		if !bytes.Equal(decoded, segment) {
+			t.Errorf("the path %q of %q is decoded to %q, want %q", made, src, decoded, segment)
+		}
+		if again := AppendRouted(nil, AppendEscapedRouted(nil, made), false); !bytes.Equal(again, made) {
+			t.Errorf("the path %q is written as %q, which has the path %q", made, AppendEscapedRouted(nil, made), again)
+		}
+		for _, part := range parts[:min(more, 1)*len(parts)] {
+			check(append(src[:len(src):len(src)], part...), more-1)
+		}
+	}
+	check(nil, 4)
+}
