@@ -202,9 +202,9 @@ func conflictText(p, old *pattern) string {
 	head += fmt.Sprintf("both match %q, but neither is more specific: "+
 		"each matches requests that the other doesn't.\nTo mend it, ", path)
 	paths := comparePaths(p.path, old.path)
-	if compareMethods(p.method, old.method) == equal || paths == overlapping {
+	if compareMethods(p.method, old.method) == equal || paths == overlapping || compareHosts(p.host, old.host) == overlapping {
 		return head + "write text in one of them where it has a wildcard and the other one has text, " +
-			"or change text of one of them, so that no path matches both."
+			"or change text of one of them, so that no request matches both."
 	}
 	wide, narrow := p.route, old.route // by their methods
 	if compareMethods(p.method, old.method) == narrower {

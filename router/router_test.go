@@ -397,7 +397,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestConflicts proves which patterns conflict, and that the message names a request that both match.
+// TestConflicts proves which patterns conflict, and that the message names a request that both match, and patterns that
+// don't conflict instead of these.
 func TestConflicts(t *testing.T) {
 	for _, row := range []struct {
 		a, b     string
@@ -407,7 +408,7 @@ func TestConflicts(t *testing.T) {
 		{"GET /x", "HEAD /{x}", true}, {"/{a}.json", "/v{b}", true}, {"/{a}.json", "/{b}.json", true}, {"/{a}.json", "/{b}.min.json", false},
 		{"/{a}.json", "/a.json", false}, {"/v{a}", "/{a}", false}, {"/v{a}.x", "/v{b}", false}, {"/v{a}/x", "/{a}/{b}", false}, {"/v{a}/{x}", "/{a}/y", true},
 		{"/a{x}", "/b{x}", false}, {"/ab{x}c", "/a{x}bc", true}, {"/{x...}", "/a/", false}, {"/{x}/", "/a/{y...}", false}, {"/{x}/{$}", "/a/", true},
-		{"{a}.b/x", "b.{a}/x", true}, {"{a}.b/x", "b.{a}/y", false}, {"{a}.b/x", "c.b/{x}", false}, {"{a}.b/{x}", "c.b/x", false}, {"A.b/x", "a.B/x", true},
+		{"{a}.b/x", "b.{a}/x", true}, {"{a}.b/x", "b.{a}/y", false}, {"{a}.b/x", "c.b/{x}", false}, {"{a}.b/{x}", "c.b/x", false}, {"GET {a}.b/x", "b.{a}/x", true}, {"GET {a}.b/x", "b.{a}/{x}", true}, {"A.b/x", "a.B/x", true},
 		{"{a}.b/x", "/{x}", false}, {"POST {a}.b/x", "GET b.{a}/x", false}, {"/a%2Fb", "/a/b", false}, {"/%61", "/a", true}, {"/a\\b", "/a%5cb", true},
 	} {
 		r := router.New()
@@ -442,6 +443,17 @@ func TestConflicts(t *testing.T) {
 			}
 			if e := one.Explain(method, match[2], match[3]); e.Route == nil {
 				t.Errorf("%q and %q: the second doesn't match %q: %s", row.a, row.b, match[1:], e)
+			}
+		}
+		for _, advice := range regexp.MustCompile(`"([^"]*)" instead of "([^"]*)"`).FindAllStringSubmatch(got, -1) {
+			kept := row.a
+			if advice[2] == row.a {
+				kept = row.b
+			}
+			r := router.New()
+			r.Handle(kept, show())
+			if panics(func() { r.Handle(advice[1], show()) }) {
+				t.Errorf("%q and %q: %q instead of the second conflicts, too", kept, advice[2], advice[1])
 			}
 		}
 	}
