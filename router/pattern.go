@@ -55,7 +55,7 @@ func wrong(offset int, format string, args ...any) error {
 
 // parse reads a pattern:
 //
-//	[ method 1*( SP / HTAB ) ] [ host ] path
+//	[ [ method ] 1*( SP / HTAB ) ] [ host ] path
 func parse(text string) (*pattern, error) { return new(memory).parse(text) }
 
 // memory has room for patterns, their paths and their routes, so that many of them take few allocations.
@@ -122,7 +122,7 @@ func (p *pattern) parseHead(text string, names *nameSet) error {
 	if n := indexBlank(text); n >= 0 {
 		p.method = text[:n]
 		p.from = n + len(text[n:]) - len(strings.TrimLeft(text[n:], " \t"))
-		if !bytesconv.IsToken([]byte(p.method)) {
+		if p.method != "" && !bytesconv.IsToken([]byte(p.method)) {
 			return wrong(0, "invalid method %q", p.method)
 		}
 	}

@@ -387,7 +387,7 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%q: %s", pattern, got)
 		}
 	}
-	for _, pattern := range []string{"/a/../b", "CONNECT /./b", "//", "GET /.../b", "GET /a/%2e/b", "[::1]/", "GET [::1]/a/"} {
+	for _, pattern := range []string{"/a/../b", "CONNECT /./b", "//", "GET /.../b", "GET /a/%2e/b", "[::1]/", "GET [::1]/a/", " /x", "\t h/x"} {
 		if got := message(func() { router.New().Handle(pattern, show()) }); got != "<nil>" {
 			t.Errorf("%q: %s", pattern, got)
 		}
