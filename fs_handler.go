@@ -293,7 +293,8 @@ func (h *fsHandler) checkRoot(ctx *RequestCtx) {
 // redirect redirects to the same directory with a slash at the end. If the client's
 // path ends in a slash, a handler has asked for another directory. With a path of
 // the whole system only the last segment of path is used then, because clients must
-// not learn where the directory is in the system.
+// not learn where the directory is in the system. The prefix of the mounts around, which package router has taken
+// away, is put before it.
 func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 	from := ctx.Path()
 	if static.EndsInSlash(from) {
@@ -301,10 +302,15 @@ func (h *fsHandler) redirect(ctx *RequestCtx, path []byte) {
 		if h.store.Rules.Volume {
 			from = path[bytes.LastIndexByte(path, '/')+1:]
 		}
+	} else if ctx.Request.routed {
+		if name := routedFile(from); name != nil { // else a rewriter has made another path of it
+			from = name
+		}
 	}
+	to := pathrule.AppendReference(nil, ctx.route.MountPath())
 	ctx.Response.ResetBody()
 	ctx.Response.SetStatusCode(StatusFound)
-	ctx.Response.Header.SetBytesV(HeaderLocation, static.AppendLocation(nil, from, ctx.URI().QueryString()))
+	ctx.Response.Header.SetBytesV(HeaderLocation, static.AppendLocation(to, from, ctx.URI().QueryString()))
 }
 
 // respond answers with e and takes over the caller's reference to it. negotiated

@@ -8,6 +8,7 @@ import (
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/msg"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // answer answers a request that no route matches. A middleware may have given it another path: what counts is
@@ -59,7 +60,7 @@ func (t *table) redirectsToSlash(ctx *gale.RequestCtx, text []byte) bool {
 
 // redirect answers with another path on the same host.
 func redirect(ctx *gale.RequestCtx, m *door.Route, path []byte, way Way) {
-	to := escapePath(nil, append(bytes.Clone(m.Bytes(m.Base)), path...))
+	to := pathrule.AppendReference(nil, append(bytes.Clone(m.Bytes(m.Base)), path...))
 	if query := ctx.URI().QueryString(); len(query) > 0 {
 		to = append(to, '?')
 		for _, c := range query {

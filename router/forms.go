@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // form is one path that a pattern of Fallback matches: texts and what wildcards capture, in turn.
@@ -503,7 +504,7 @@ func (f *form) appendURL(out []byte, values []string) ([]byte, error) {
 				return nil, fmt.Errorf("a path with %q is matched with %q in its place", v, decoded(path[span.From:span.End]))
 			}
 		}
-		return escapePath(out, path), nil
+		return pathrule.AppendReference(out, path), nil
 	}
-	return nil, fmt.Errorf("the path %q isn't matched", escapePath(nil, path))
+	return nil, fmt.Errorf("the path %q isn't matched", pathrule.AppendReference(nil, path))
 }

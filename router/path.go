@@ -104,19 +104,6 @@ func clean(path []byte) []byte {
 	return out
 }
 
-// escapePath appends a path, which may have escapes, with all encoded that RFC 3986 allows in no path,
-// such as control bytes and backslashes. One that is clean is a reference to the same host then.
-func escapePath(dst, path []byte) []byte {
-	for _, c := range path {
-		if c == '%' {
-			dst = append(dst, c)
-		} else {
-			dst = bytesconv.AppendEscaped(dst, []byte{c}, &bytesconv.PathSafe)
-		}
-	}
-	return dst
-}
-
 // pathOf returns target without its query. A fragment stays: a "#" is in no path that a router finds.
 func pathOf(target []byte) []byte {
 	if n := bytes.IndexByte(target, '?'); n >= 0 {

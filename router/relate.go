@@ -1,6 +1,10 @@
 package router
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/galehttp/gale/internal/pathrule"
+)
 
 // relation is how what a pattern matches relates to what another one matches.
 type relation uint8
@@ -176,11 +180,11 @@ func appendCommon(out []byte, a, b *segment) []byte {
 	case a.kind == rest:
 		return out
 	case a.kind == literal:
-		return escapePath(out, appendCanonical(nil, a.text))
+		return pathrule.AppendReference(out, appendCanonical(nil, a.text))
 	case b.kind == rest:
 		b = a
 	case b.kind == literal:
-		return escapePath(out, appendCanonical(nil, b.text))
+		return pathrule.AppendReference(out, appendCanonical(nil, b.text))
 	}
 	prefix, suffix := a.text, a.suffix
 	if len(b.text) > len(prefix) {
@@ -189,7 +193,7 @@ func appendCommon(out []byte, a, b *segment) []byte {
 	if len(b.suffix) > len(suffix) {
 		suffix = b.suffix
 	}
-	return escapePath(out, appendCanonical(nil, prefix+"x"+suffix))
+	return pathrule.AppendReference(out, appendCanonical(nil, prefix+"x"+suffix))
 }
 
 func literals(host []segment) (n int) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
+	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // Middleware makes a handler that does something before or after next, or instead of it.
@@ -206,7 +207,7 @@ func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
 				if i > 0 {
 					out = append(out, '/')
 				}
-				out = escapePath(out, appendCanonical(nil, part))
+				out = pathrule.AppendReference(out, appendCanonical(nil, part))
 			}
 			continue
 		}
@@ -214,7 +215,7 @@ func (p *pattern) appendURL(out []byte, values []string) ([]byte, error) {
 		if s.kind == capture && v == "" || hasDots(text) {
 			return nil, fmt.Errorf("%q is empty, or has a part that is \".\" or \"..\"", v)
 		}
-		out = escapePath(out, appendCanonical(nil, text))
+		out = pathrule.AppendReference(out, appendCanonical(nil, text))
 	}
 	return out, nil
 }

@@ -517,7 +517,8 @@ func TestErr(t *testing.T) {
 	}
 }
 
-// TestFilesInMount proves that no encoded slash reaches the file system, and that other names do.
+// TestFilesInMount proves that no encoded slash reaches the file system, and that other names do, and that a folder is
+// redirected to its path with the prefix.
 func TestFilesInMount(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
@@ -528,13 +529,22 @@ func TestFilesInMount(t *testing.T) {
 			t.Fatal("writing a file:", err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "e%2Fe"), 0o700); err != nil {
+		t.Fatal("making a folder:", err)
+	}
+	files, in := (&gale.FS{Root: dir}).NewRequestHandler(), router.New()
+	in.Mount("/t", files)
 	r := router.New()
-	r.Mount("/s", (&gale.FS{Root: dir}).NewRequestHandler())
+	r.Mount("/s", files)
+	r.Mount("/u/{x}", in.Handler())
+	r.GET("/d", files)
 	for target, want := range map[string]string{
 		"/s/d/f": "200 d/f", "/s/a%20b": "200 a b", "/s/d%2Ff": "404 ", "/s/d%2ff": "404 ", "/s/x%252Fy": "200 x%2Fy", "/s/x%25252Fy": "200 x%252Fy", "/s/d/f%00": "404 ", "/s/d/%2e%2e/d/f": "404 ",
+		"/s/d": "302 /s/d/", "/s/d?a=%2F": "302 /s/d/?a=%2F", "/s/e%252Fe": "302 /s/e%252Fe/", "/u/a%20%2Fb/t/d": "302 /u/a%20%2Fb/t/d/",
+		`/u/\e/t/d`: "302 /u/%5Ce/t/d/", "/d": "302 /d/",
 	} {
 		ctx := serve(r, "GET", target)
-		got := fmt.Sprint(ctx.Response.StatusCode(), " ")
+		got := fmt.Sprint(ctx.Response.StatusCode(), " ", string(ctx.Response.Header.Peek("Location")))
 		if ctx.Response.StatusCode() == 200 {
 			got += string(ctx.Response.Body())
 		}

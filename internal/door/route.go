@@ -271,6 +271,14 @@ type Saved struct {
 	running           bool
 }
 
+// MountPath returns the path of the mounts that run, as Base is. r may be nil.
+func (r *Route) MountPath() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.Bytes(r.mount.base)
+}
+
 // Save keeps a path that was changed, and the one before, until Restore. s is what Mount has returned
 // before Enter.
 func (r *Route) Save(s Saved, before, path []byte) Saved {

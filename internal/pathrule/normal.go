@@ -145,6 +145,19 @@ func AppendEscapedRouted(dst, path []byte) []byte {
 	return dst
 }
 
+// AppendReference appends a path, which may have escapes, with all encoded that RFC 3986 allows in no path,
+// such as control bytes and backslashes. One that is clean is a reference to the same host then.
+func AppendReference(dst, path []byte) []byte {
+	for _, c := range path {
+		if c == '%' {
+			dst = append(dst, c)
+		} else {
+			dst = bytesconv.AppendEscaped(dst, []byte{c}, &bytesconv.PathSafe)
+		}
+	}
+	return dst
+}
+
 // Slashes are the bytes of which AppendNormal keeps the escapes for a path whose encoded slashes stay.
 const Slashes = `/\`
 
