@@ -127,6 +127,7 @@ const (
 	wholeText  uint8 = iota // a literal
 	thisSuffix              // the suffix of a capture
 	thisPrefix
+	pathEnd // "", where a path ends that has no rest
 )
 
 // few is how many patterns are compared sooner than others are looked for.
@@ -350,6 +351,9 @@ func (s *shelf) sort(p *pattern) {
 			at.sort(i, p)
 		}
 	}
+	if n := len(p.path); p.path[n-1].kind != rest {
+		s.putBy(place{at: n, what: pathEnd}, p)
+	}
 }
 
 func (s *shelf) putBy(at place, p *pattern) { s.by[at] = append(s.by[at], p) }
@@ -431,6 +435,11 @@ func (s *shelf) near(p *pattern) [][]*pattern {
 		if many && fewest > few {
 			take(s.bySuffix(i, seg))
 			take(s.byPrefix(i, seg))
+		}
+	}
+	if n := len(p.path); s.by != nil && p.path[n-1].kind != rest && fewest > few {
+		if same := s.by[place{at: n, what: pathEnd}]; total(rests)+len(same) < fewest {
+			best = append(rests, same)
 		}
 	}
 	return best

@@ -16,7 +16,14 @@ func TestFewAreCompared(t *testing.T) {
 	half := func(a, b string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf([...]string{a, b}[2*i/n], i) }
 	}
+	wildcards := func(n int) (text string) {
+		for i := range n {
+			text += fmt.Sprintf("/{x%d}", i)
+		}
+		return text
+	}
 	for name, text := range map[string]func(i int) string{
+		"depths":             func(i int) string { return fmt.Sprintf("%s/z%d", wildcards(i%100), i) },
 		"long suffixes":      func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
 		"long prefixes":      func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
 		"hosts":              func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },

@@ -63,6 +63,10 @@ func compareHosts(a, b []segment) relation {
 
 // comparePaths compares two paths.
 func comparePaths(a, b []segment) relation {
+	endA, endB := &a[len(a)-1], &b[len(b)-1]
+	if endA.kind != rest && endB.kind != rest && (len(a) != len(b) || endA.kind == literal && endB.kind == literal && endA.text != endB.text) {
+		return disjoint // without a look at what may be many segments
+	}
 	all := equal
 	for i := 0; all != disjoint; i++ {
 		if i == len(a) || i == len(b) {
