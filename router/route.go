@@ -83,7 +83,7 @@ func (rt *Route) parse() *pattern {
 	if f := rt.form(); f != nil {
 		return f
 	}
-	p, err := parse(rt.text())
+	p, err := parse(rt.method + " " + rt.match.Pattern) // without the blank, one in the path would end a method
 	if err != nil {
 		panic(err) // it was parsed before
 	}
