@@ -80,9 +80,10 @@
 // If routes match the path with other methods only, the answer is 405 with all these methods in Allow.
 // OPTIONS of such a path is answered with 204 and Allow, and "OPTIONS *" with the methods of all routes,
 // unless a route matches it. "OPTIONS *" and CONNECT to an authority never match a route. A CONNECT that
-// opens a WebSocket over HTTP/2 (RFC 8441) gets a route for CONNECT if one matches, and else the most
-// specific one of those for GET and those without a method, which win over one for GET with the same host and
-// path. So ws.Upgrade on a GET route serves both versions of HTTP.
+// opens a WebSocket over HTTP/2 (RFC 8441) gets, of the routes of a host, one for CONNECT or without a method if
+// such a route matches, and else one for GET. So ws.Upgrade on a GET route serves both versions of HTTP. A route
+// without a method that is less specific than the GET route also comes first: give it methods if it is no
+// handler of WebSockets.
 //
 // # Groups
 //

@@ -30,7 +30,6 @@ type rare struct {
 	own    Limits   // of Limit
 	limits *limits  // with those of the groups around, nil for none; set with the table
 	form   *pattern // of Fallback, else nil
-	same   *Route   // the one without a method and with the same host and path, or nil; set with the table
 }
 
 // rarely returns rt.rare, and makes it if there is none.

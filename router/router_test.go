@@ -669,9 +669,11 @@ func TestConnect(t *testing.T) {
 	r.CONNECT("/c/", func(ctx *gale.RequestCtx) { ctx.WriteString("connect") })
 	r.Any("h.i/x/", show())
 	r.GET("h.i/x/y", show())
+	r.GET("h.i/z/{x}", show())
 	for target, want := range map[string]string{
-		"/ws": "200 /ws /ws", "/ws/1": "200 any 1", "/none": "200 / /none", "/same/z": "200 any", "/c/1": "200 connect",
-		"http://h.i/x/y": "200 h.i/x/y /x/y", "http://h.i/x/z": "200 h.i/x/ /x/z", "http://h.i/ws": "200 /ws /ws",
+		"/ws": "200 / /ws", "/ws/1": "200 any 1", "/none": "200 / /none", "/same/z": "200 any", "/c/1": "200 connect",
+		"http://h.i/x/y": "200 h.i/x/ /x/y", "http://h.i/x/z": "200 h.i/x/ /x/z", "http://h.i/ws": "200 / /ws",
+		"http://h.i/z/1": "200 h.i/z/{x} /z/1",
 	} {
 		ctx := request("CONNECT", "example.com", strings.TrimPrefix(target, "http://h.i"))
 		if strings.HasPrefix(target, "http:") {

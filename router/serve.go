@@ -329,23 +329,7 @@ func (q *query) find(path []byte) bool {
 // findIn is find for one host.
 func (q *query) findIn(s *site) bool {
 	q.site = s
-	if q.webSocket {
-		return q.findWebSocket(s)
-	}
-	return q.findWith(s.tree(q.id, q.method))
-}
-
-// findWebSocket is findIn for a CONNECT that opens a WebSocket: a route for CONNECT comes first, then the more
-// specific of those for GET and without a method.
-func (q *query) findWebSocket(s *site) bool {
-	if q.findWith(s.known[msg.MethodConnect]) && q.route.method != "" {
-		return true
-	}
-	found := q.findWith(s.known[msg.MethodGet])
-	if found && q.route.rare != nil && q.route.rare.same != nil {
-		q.route = q.route.rare.same // for all methods
-	}
-	return found
+	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet])
 }
 
 // findWith is find in one tree, which may be nil.

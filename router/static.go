@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"strings"
@@ -43,7 +44,7 @@ func (x *fixed) add(path []byte, r *Route) {
 	at := x.hash(path)
 	for ; x.slots[at] != 0; at = (at + 1) & (len(x.slots) - 1) {
 		if old := &x.routes[x.slots[at]-1]; old.path == string(path) {
-			old.route = first(old.route, r)
+			old.route = cmp.Or(old.route, r)
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -111,23 +112,12 @@ func (b *builder) add(path []segment, r *Route) {
 			from = len(b.text)
 		case rest:
 			at = b.static(at, from)
-			b.branches[at].rest = first(b.branches[at].rest, r)
+			b.branches[at].rest = cmp.Or(b.branches[at].rest, r)
 			return
 		}
 	}
 	at = b.static(at, from)
-	b.branches[at].leaf = first(b.branches[at].leaf, r)
-}
-
-// first returns old, the route of a path, or r if there is none.
-func first(old, r *Route) *Route {
-	if old == nil {
-		return r
-	}
-	if r.method == "" {
-		old.rarely().same = r
-	}
-	return old
+	b.branches[at].leaf = cmp.Or(b.branches[at].leaf, r)
 }
 
 // static returns the branch below the branch at by the text that begins at from, and makes it if there is

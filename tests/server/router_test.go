@@ -55,7 +55,7 @@ func TestRouter(t *testing.T) {
 		{method: "CONNECT", target: "/ws", protocol: "websocket", http: 2, status: "403", want: "CONNECT /ws"},
 		{method: "CONNECT", target: "/any", protocol: "websocket", http: 2, status: "403", want: "CONNECT /any"},
 		{method: "CONNECT", target: "/both", protocol: "websocket", http: 2, status: "403", want: "CONNECT /both"},
-		{method: "CONNECT", target: "/all/ws", protocol: "websocket", http: 2, status: "403", want: "CONNECT /all/ws"},
+		{method: "CONNECT", target: "/all/ws", protocol: "websocket", http: 2, status: "403", want: "CONNECT /all/"},
 		{method: "CONNECT", target: "/all/x", protocol: "websocket", http: 2, status: "403", want: "CONNECT /all/"},
 		{method: "CONNECT", target: "/post", protocol: "websocket", http: 2, status: "405", want: "OPTIONS, POST"},
 		{method: "CONNECT", target: "/none", protocol: "websocket", http: 2, status: "404"},
