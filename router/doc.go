@@ -27,8 +27,8 @@
 // Two things are more than http.ServeMux has. A segment may have text before and after its wildcard, such
 // as "/{name}.json" and "/v{version}/x": what is captured is not empty. A label of a host may be a
 // wildcard: "{tenant}.example.com/". Hosts are compared without port and in lower case;
-// http.ServeMux tells upper case from lower case. A dot at the end of a host stays: example.com. is another host
-// than example.com.
+// http.ServeMux tells upper case from lower case, and loses the brackets of [::1] where a port follows. A dot at
+// the end of a host stays: example.com. is another host than example.com.
 //
 // Router.Fallback registers patterns in the forms of github.com/fasthttp/router, with regular expressions and parts
 // that may be missing. They are tried only where no other pattern matches, have an order of their own, and take no
@@ -67,7 +67,8 @@
 //   - A path with bytes that RFC 3986 doesn't allow in one, such as raw UTF-8 or a backslash, is matched
 //     as if they were encoded. net/url decodes all escapes of such a path before http.ServeMux sees it.
 //   - A pattern with a segment that is "." or "..", or is empty and not the last, never matches. As with
-//     http.ServeMux, it is malformed if it has a method other than CONNECT, and registered if not.
+//     http.ServeMux, it is malformed if it has a method other than CONNECT, and registered if not. There, such
+//     an empty segment conflicts with wildcards, and may match.
 //   - A pattern is malformed if its host has a port, or if it has two methods, as of r.GET("POST /x"). Such a
 //     pattern never matches in http.ServeMux.
 //   - A target with a host and an empty path, such as http://example.com, is that with the path "/". http.ServeMux
