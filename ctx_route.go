@@ -2,6 +2,7 @@ package gale
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
@@ -139,8 +140,11 @@ func (req *Request) routeTarget() []byte {
 		return nil
 	case len(path) == 0: // "/", by RFC 9110 4.2.3
 		return slash
-	case bytes.IndexByte(path, '?') >= 0: // after SetPath
-		return bytes.ReplaceAll(path, []byte{'?'}, []byte("%3F"))
+	case bytes.IndexByte(path, '?') >= 0, bytes.IndexByte(path, '#') >= 0, bytes.IndexByte(path, 0) >= 0: // after SetPath
+		return []byte(noPathByte.Replace(string(path)))
 	}
 	return path
 }
+
+// noPathByte encodes bytes that no path of a target has.
+var noPathByte = strings.NewReplacer("?", "%3F", "#", "%23", "\x00", "%00")

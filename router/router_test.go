@@ -172,14 +172,32 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestPathOfProgram proves that a "?" in a path that the program sets is part of it.
+// TestPathOfProgram proves that a path that the program sets has neither a query nor a fragment: bytes that begin
+// one, and NUL, are matched as if they were encoded.
 func TestPathOfProgram(t *testing.T) {
+	show := func(ctx *gale.RequestCtx) {
+		fmt.Fprintf(ctx, "%s %q %q", ctx.Pattern(), ctx.Path(), ctx.PathValue("x"))
+	}
 	r := router.New()
-	r.GET("/i/{id}", show("id"))
-	ctx := request("GET", "", "/x?y")
-	ctx.URI().SetPath("/i/a?b")
-	if r.Handler()(ctx); answer(ctx) != `200 /i/{id} /i/a?b id="a?b"` {
-		t.Error(answer(ctx))
+	r.GET("/i/{x}", show)
+	r.GET("/i/a", show)
+	r.GET("/i/a%23c", show)
+	r.GET("/i/a%00c", show)
+	r.Mount("/m", show)
+	for path, want := range map[string]string{
+		"/i/a?b":     `/i/{x} "/i/a?b" "a?b"`,
+		"/i/a#b":     `/i/{x} "/i/a#b" "a#b"`,
+		"/i/a#c":     `/i/a%23c "/i/a#c" ""`,
+		"/i/a%23b":   `/i/{x} "/i/a#b" "a#b"`,
+		"/i/a\x00b":  `/i/{x} "/i/a\x00b" "a\x00b"`,
+		"/i/a\x00c":  `/i/a%00c "/i/a\x00c" ""`,
+		"/m/a#?\x00": `/m/ "/a#?\x00" ""`,
+	} {
+		ctx := request("GET", "", "/x?y#z")
+		ctx.URI().SetPath(path)
+		if r.Handler()(ctx); answer(ctx) != "200 "+want {
+			t.Errorf("%q: got %s, want 200 %s", path, answer(ctx), want)
+		}
 	}
 }
 
