@@ -99,8 +99,8 @@ func (s *scope) setLimits(rt *Route, l Limits) {
 // allLimits returns the limits of rt with those of the groups around. The caller holds mu, or routes are fixed.
 func (rt *Route) allLimits() Limits {
 	var l Limits
-	if rt.rare != nil {
-		l = rt.rare.own
+	if x := rt.rare.Load(); x != nil {
+		l = x.own
 	}
 	for s := rt.scope; s != nil; s = s.parent {
 		l = l.over(s.limits)
@@ -203,10 +203,13 @@ func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 		if !m.Early && *m.Made && !m.Moved {
 			door.DropURI(ctx) // so that what a middleware changes in the header still counts
 		}
-		if rt == nil || rt.rare == nil || rt.rare.limits == nil {
+		if rt == nil {
 			return c
 		}
-		return rt.rare.limits.begin(ctx)
+		if x := rt.rare.Load(); x != nil && x.limits != nil {
+			return x.limits.begin(ctx)
+		}
+		return c
 	}
 }
 

@@ -60,9 +60,9 @@ func (s *scope) Fallback(pattern string, handler gale.RequestHandler) *Route {
 			f.route = &Route{method: rt.method, scope: s, handler: handler, caller: rt.caller}
 		}
 		f.route.match.Pattern, f.route.match.Host, f.route.match.Names = rt.match.Pattern, rt.match.Host, f.names
-		f.route.rare = rt.rarely()
+		f.route.rare.Store(rt.rarely())
 	}
-	rt.rare.form = p
+	rt.rarely().form = p
 	r.routes = append(r.routes, rt)
 	return rt
 }
@@ -288,7 +288,7 @@ func (a *asked) explainForms(patterns []*pattern, best *pattern) (found *pattern
 	if best == nil && a.bad == "" {
 		s := search{path: path, values: values}
 		if t.find(&formSearch{search: &s}, a.host, a.method, false) != nil {
-			found = s.route.rare.form
+			found = s.route.form()
 		}
 	}
 	for _, p := range patterns {

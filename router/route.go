@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
@@ -22,7 +23,7 @@ type Route struct {
 	handler gale.RequestHandler
 	scope   *scope
 	caller  uintptr
-	rare    *rare // what few routes have, or nil
+	rare    atomic.Pointer[rare] // what few routes have, or nil; URL and Explain look at it while the table is made
 }
 
 // rare is what few routes have.
@@ -32,20 +33,22 @@ type rare struct {
 	form   *pattern // of Fallback, else nil
 }
 
-// rarely returns rt.rare, and makes it if there is none.
+// rarely returns rt.rare, and makes it if there is none. The caller registers routes, or makes the table.
 func (rt *Route) rarely() *rare {
-	if rt.rare == nil {
-		rt.rare = &rare{}
+	x := rt.rare.Load()
+	if x == nil {
+		x = &rare{}
+		rt.rare.Store(x)
 	}
-	return rt.rare
+	return x
 }
 
 // form returns the pattern of a route of Fallback, else nil.
 func (rt *Route) form() *pattern {
-	if rt.rare == nil {
-		return nil
+	if x := rt.rare.Load(); x != nil {
+		return x.form
 	}
-	return rt.rare.form
+	return nil
 }
 
 // Name gives the route a name for Router.URL, and returns it. It panics if another route of the router

@@ -124,6 +124,37 @@ func TestFirstRequests(t *testing.T) {
 	}
 }
 
+// TestAskedMeanwhile proves that a router may be asked for its routes while it begins to serve.
+func TestAskedMeanwhile(t *testing.T) {
+	for range 50 {
+		r := router.New()
+		r.GET("/x/{x}", show("x")).Name("get")
+		r.Any("/x/{x}", show("x")).Name("any")
+		r.Fallback("/f/{x?}", show("x")).Name("form")
+		r.Limit(router.Limits{MaxBody: 1})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if got := answer(serve(r, "GET", "/x/1")); got != `200 /x/{x} /x/1 x="1"` {
+				t.Error("a request got", got)
+			}
+		})
+		wg.Go(func() {
+			if n := len(r.Routes()); n != 3 {
+				t.Errorf("%d routes", n)
+			}
+			if e := r.Explain("GET", "", "/x/1"); e.Pattern != "GET /x/{x}" || e.Limits.MaxBody != 1 {
+				t.Error("Explain says", e)
+			}
+			for name, want := range map[string]string{"get": "/x/1", "any": "/x/1", "form": "/f/1"} {
+				if got, err := r.URL(name, "1"); got != want || err != nil {
+					t.Errorf("the URL is %q, %v, want %q", got, err, want)
+				}
+			}
+		})
+		wg.Wait()
+	}
+}
+
 // TestValuesStay proves that the pattern and the values last as long as the context: in BeforeSend, in one
 // that comes after a timeout, and after Detach. The next request on the connection sees nothing of them.
 func TestValuesStay(t *testing.T) {
