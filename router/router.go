@@ -1,6 +1,7 @@
 package router
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -108,12 +109,16 @@ func (r *Router) table() *table {
 // serveRarely serves a request for which match has found rt, or nil. If a handler or middleware of another
 // route has passed it on, that route is restored.
 func (t *table) serveRarely(ctx *gale.RequestCtx, m *door.Route, rt *Route, target []byte) {
+	missed := bytes.Clone(m.Missed)
 	rt = t.found(ctx, m, rt, target)
 	outer := m.Outer
 	if m.Outer = nil; outer != nil {
 		defer door.ResumeRoute(ctx, m, outer)
 	}
 	if rt == nil {
+		if len(missed) > 0 { // of a router that may be answering now
+			defer m.MissAgain(missed)
+		}
 		t.fallback(ctx)
 		return
 	}

@@ -619,6 +619,54 @@ func TestFallbackIsForSearchedPath(t *testing.T) {
 	}
 }
 
+// TestFallbackAfterAnother proves that a router answers for its own request also if a middleware has called another
+// router before, in which nothing was found for another path, as in a mount.
+func TestFallbackAfterAnother(t *testing.T) {
+	inner := router.New()
+	inner.GET("/panic/", func(*gale.RequestCtx) {})
+	inner.NotFound = func(ctx *gale.RequestCtx) {
+		if ctx.IsDelete() {
+			panic("as it should")
+		}
+	}
+	other := router.New()
+	other.Mount("/api", inner.Handler())
+	r := router.New()
+	r.Use(func(next gale.RequestHandler) gale.RequestHandler {
+		return func(ctx *gale.RequestCtx) {
+			if ctx.Pattern() == "" {
+				func() {
+					defer func() { _ = recover() }()
+					other.Handler()(ctx)
+				}()
+				ctx.Response.Reset()
+			}
+			next(ctx)
+		}
+	})
+	r.GET("/api/tree/", show())
+	outer := router.New()
+	outer.Mount("/out", r.Handler())
+	for _, row := range []struct{ method, target, want string }{
+		{"GET", "/api/tree/", "200 /api/tree/ /api/tree/"}, {"GET", "/api/tree", "307 /api/tree/"}, {"POST", "/api/tree/", "405 GET, HEAD, OPTIONS"},
+		{"OPTIONS", "/api/tree/", "204 GET, HEAD, OPTIONS"}, {"DELETE", "/api/tree/", "405 GET, HEAD, OPTIONS"}, {"GET", "/api/none", "404 Not Found"},
+		{"GET", "/none", "404 Not Found"},
+	} {
+		if got := answer(serve(r, row.method, row.target)); got != row.want {
+			t.Errorf("%s %s: got %s, want %s", row.method, row.target, got, row.want)
+		}
+		s := attached(t, r)
+		ctx := request(row.method, "example.com", row.target)
+		s.RequestStarted(ctx)
+		if s.Handler(ctx); answer(ctx) != row.want {
+			t.Errorf("attached, %s %s: got %s, want %s", row.method, row.target, answer(ctx), row.want)
+		}
+	}
+	if got := answer(serve(outer, "GET", "/out/api/tree")); got != "307 /out/api/tree/" {
+		t.Errorf("in a mount: got %s", got)
+	}
+}
+
 // TestSuffixInEscape proves that no suffix matches the inside of an escape.
 func TestSuffixInEscape(t *testing.T) {
 	r := router.New()

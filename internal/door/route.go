@@ -372,6 +372,13 @@ func (r *Route) NotFound(path []byte) {
 	r.Found, r.Text, r.Values, r.Missed = nil, r.Text[:r.start], r.Values[:0], append(r.Missed[:0], path...)
 }
 
+// MissAgain makes path what a router around has found nothing for. It does nothing if the program has the request now.
+func (r *Route) MissAgain(path []byte) {
+	if !r.Given.Load() {
+		r.Missed = append(r.Missed[:0], path...)
+	}
+}
+
 func hostLen(pattern string) (n int) {
 	for n < len(pattern) && pattern[n] != '/' {
 		n++
