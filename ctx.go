@@ -85,6 +85,7 @@ type perRequest struct {
 	timed    atomic.Int32 // handlers that TimeoutHandlers have begun
 	timedOut atomic.Pointer[Response]
 	given    atomic.Bool // timedOut was set, or Detach was called: other goroutines may use the request
+	noted    bool        // note was called; of the goroutine that uses the context, as a server may drop seen meanwhile
 	done     atomic.Pointer[requestDone]
 }
 

@@ -78,6 +78,7 @@ func (ctx *RequestCtx) note() {
 	if ctx.given.Load() {
 		return // the request belongs to the late handler, or to the program
 	}
+	ctx.noted = true
 	s, from := &ctx.seen, &ctx.Request
 	if s.req == nil {
 		s.req = acquireRequest()

@@ -111,7 +111,7 @@ func beginRoute(c any) (*door.Route, uint8, []byte) {
 	ctx := c.(*RequestCtx)
 	used(ctx.loan)
 	m := ctx.makeRoute()
-	m.Used, m.Noted = true, ctx.seen.req != nil
+	m.Used, m.Noted = true, ctx.noted
 	m.Begin()
 	req := &ctx.Request
 	req.routed, m.Early = true, req.uriParsed

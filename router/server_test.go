@@ -203,6 +203,34 @@ func TestValuesStay(t *testing.T) {
 	}
 }
 
+// TestDetachedRouter proves that a goroutine that has a request after Detach may call routers while the server ends
+// the request.
+func TestDetachedRouter(t *testing.T) {
+	late := make(chan string)
+	other := router.New()
+	other.GET("/{x}", func(*gale.RequestCtx) {})
+	r := router.New()
+	r.GET("/{y}", func(ctx *gale.RequestCtx) {
+		ctx.Detach()
+		go func() {
+			for range 1000 {
+				other.Handler()(ctx)
+			}
+			late <- ctx.Pattern() + " " + ctx.PathValue("x") + ctx.PathValue("y")
+		}()
+	})
+	srv := galetest.NewServer(r.Handler())
+	defer srv.Close()
+	for range 20 {
+		if status, _, err := srv.Client().Get(nil, "http://"+galetest.Host+"/1"); status != 200 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+		if got := <-late; got != "/{y} 1" && got != "/{x} 1" {
+			t.Errorf("the goroutine saw %q", got)
+		}
+	}
+}
+
 // TestHandedOn proves that a path whose %2F the router has not taken for a slash isn't handed on to a
 // reader that may: a handler of net/http.
 func TestHandedOn(t *testing.T) {
