@@ -205,6 +205,31 @@ func TestMountInItself(t *testing.T) {
 	}
 }
 
+// TestManyRoutersLate proves that a goroutine that has a request may call as many routers as it likes, one after the
+// other: they don't count as if each were inside of the one before.
+func TestManyRoutersLate(t *testing.T) {
+	inner, r := router.New(), router.New()
+	inner.GET("/{y}", show("x", "y"))
+	r.GET("/{x}", func(ctx *gale.RequestCtx) {})
+	r.Mount("/in/{x}", inner.Handler())
+	ctx := request("GET", "", "/1")
+	ctx.TimeoutError("late") // as if a handler that is late went on with it
+	for range 40 {
+		x := ctx.PeekPathValue("x")
+		before := string(x)
+		ctx.URI().SetPath("/2")
+		if r.Handler()(ctx); ctx.PathValue("x") != "2" || string(x) != before {
+			t.Errorf("got %q, and %q has become %q", ctx.PathValue("x"), before, x)
+		}
+		ctx.URI().SetPath("/1")
+		r.Handler()(ctx)
+	}
+	ctx.URI().SetPath("/in/3/4")
+	if r.Handler()(ctx); answer(ctx) != `200 /in/{x}/{y} /4 x="3" y="4"` {
+		t.Error("got", answer(ctx))
+	}
+}
+
 // TestInsideRouteLate proves that a router that a handler calls leaves the route alone when the program has
 // the request, and that the next request sees nothing of it.
 func TestInsideRouteLate(t *testing.T) {

@@ -309,13 +309,15 @@ func (r *Route) Begin() {
 // beginWithOthers is Begin where other routers were before, or values were set.
 func (r *Route) beginWithOthers() {
 	r.few, r.Outer, r.kept.router = true, nil, 0
-	if r.Running {
+	inside := r.Running
+	if inside && !r.Given.Load() { // or nothing is resumed
 		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, r.mount}
-		r.Values, r.Running = nil, false
+		r.Values = nil
 		r.mount.depth++
 	}
+	r.Running = false
 	r.Prefix, r.Base, r.start = r.mount.prefix, r.mount.base, 0
-	if len(r.Others) != 0 || r.mount.depth != 0 {
+	if inside || len(r.Others) != 0 || r.mount.depth != 0 {
 		r.start = uint32(len(r.Text))
 	}
 }
