@@ -11,5 +11,6 @@ import (
 // before stay, as the pattern captures none. A router that ctx is passed to finds its own.
 func SetPattern(ctx *gale.RequestCtx, pattern string) {
 	m, _, _ := door.BeginRoute(ctx)
+	m.Take(0, 0, nil, "") // so that no router uses what it has found before
 	m.Values, m.Found, m.Outer = m.Values[:0], &door.Match{Pattern: pattern}, nil
 }

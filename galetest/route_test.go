@@ -44,6 +44,16 @@ func TestRoutes(t *testing.T) {
 	if ctx.Pattern() != "/users/{id}" {
 		t.Errorf("a router after SetPattern: %q", ctx.Pattern())
 	}
+	s := &gale.Server{}
+	if err := r.Attach(s); err != nil {
+		t.Fatalf("Attach: %v", err)
+	}
+	ctx = galetest.NewContext("GET", "/users/7", nil)
+	s.RequestStarted(ctx)
+	galetest.SetPattern(ctx, "/else")
+	if s.Handler(ctx); ctx.Pattern() != "/users/{id}" || ctx.PathValue("id") != "7" {
+		t.Errorf("a router that had found its route before SetPattern: %q, %q", ctx.Pattern(), ctx.PathValue("id"))
+	}
 }
 
 func ExampleSetPattern() {
