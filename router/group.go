@@ -88,8 +88,9 @@ func (s *scope) join(pattern string) string {
 // Mount registers handler for all methods and all paths below prefix: the pattern is prefix and a slash.
 // While it runs, the prefix isn't in the path: for "/static" it finds "/a.css" in the Path of a request
 // for /static/a.css, and in its URI. The path is restored when it returns, unless the program has set
-// another one, or has the request then (RequestCtx.Detach, a timeout). An FS redirects to the path of a folder
-// with the prefix.
+// another one, or has the request then (RequestCtx.Detach, a timeout). The path in it is that for which the route
+// was found: one that a middleware between the router and the mount has set is not used. An FS redirects to the
+// path of a folder with the prefix.
 //
 // handler may be that of another router. Then Pattern has both patterns, redirects lead to paths with the
 // prefix, and the values of both can be read: of two with the same name, that of the inner router. At most

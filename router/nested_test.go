@@ -150,6 +150,8 @@ func TestMountOnceMore(t *testing.T) {
 			ctx.SetStatusCode(second.Response.StatusCode())
 			ctx.SetBody(second.Response.Body())
 		}, `404 Not Found`},
+		"path set": {func(ctx *gale.RequestCtx, next gale.RequestHandler) { ctx.URI().SetPath("/in/3/4/raw/c"); next(ctx) },
+			`200 /in/{x}/{y}/raw/ /a/b x="1" y="2"`},
 	} {
 		r := router.New()
 		r.GET("/{other}", show())
