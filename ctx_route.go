@@ -140,7 +140,7 @@ func (req *Request) routeTarget() []byte {
 		return nil
 	case len(path) == 0: // "/", by RFC 9110 4.2.3
 		return slash
-	case bytes.IndexByte(path, '?') >= 0, bytes.IndexByte(path, '#') >= 0, bytes.IndexByte(path, 0) >= 0: // after SetPath
+	case bytes.ContainsAny(path, "?#\x00"): // after SetPath
 		return []byte(noPathByte.Replace(string(path)))
 	}
 	return path

@@ -113,11 +113,7 @@ func DecodeRoutedByte(path []byte) (c byte, n int) {
 	case "5C":
 		return '\\', 3
 	case "25":
-		after := path[3:]
-		for bytes.HasPrefix(after, []byte("25")) {
-			after = after[2:]
-		}
-		if len(after) > 1 && (after[0] == '2' && after[1]|0x20 == 'f' || after[0] == '5' && after[1]|0x20 == 'c') {
+		if encodedSlashFollows(path[3:]) {
 			return '%', 3
 		}
 	}
