@@ -8,8 +8,8 @@ import (
 
 // callValue calls what a function value may be.
 func (in *interp) callValue(st *state, instr ssa.Instruction, f val, expr ssa.Value, args []val, sig *types.Signature) val {
-	if in.depth > 6 {
-		return nil
+	if in.fuel -= 10; in.depth > 6 || in.fuel < 0 {
+		return nil // as many calls as there are functions, for each call, soon are too many
 	}
 	in.depth++
 	defer func() { in.depth-- }()

@@ -122,3 +122,19 @@ func F(f *testing.F) {
 type noReports struct{ t *testing.T }
 
 func (n noReports) Errorf(format string, args ...any) {}
+
+// TestFuelPaysForCalls proves that the analyzer bounds its work for functions that call each other by variables,
+// each of which may be any of them.
+func TestFuelPaysForCalls(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("package hostile\n\nimport \"github.com/galehttp/gale\"\n\nfunc F(ctx *gale.RequestCtx, n int) {\n\th := func(*gale.RequestCtx) {}\n\tfor i := range n {\n\t\tnext := h\n\t\tswitch i {\n")
+	for i := range 12 {
+		fmt.Fprintf(&text, "\t\tcase %d:\n\t\t\th = func(c *gale.RequestCtx) { _ = %[1]d; next(c) }\n", i)
+	}
+	text.WriteString("\t\t}\n\t}\n\th(ctx)\n}\n")
+	mb := megabytes(t, text.String())
+	t.Logf("%d MB", mb)
+	if mb > 500 {
+		t.Errorf("%d MB were allocated", mb)
+	}
+}
