@@ -45,31 +45,30 @@ type limited interface {
 // start lets RequestStarted look at the request whose head is in ctx, and gives x the limits that it returns.
 // It reports whether RequestStarted has answered the request.
 func (sc *serverConn) start(ctx *RequestCtx, x limited, o *outcome) (answers bool) {
-	ctx.resumeDone()
+	ctx.reach = running // no other goroutine has ctx yet
 	c := sc.s.RequestStarted(ctx)
 	if sc.hasAnswered(ctx, o) {
 		return true
 	}
-	limits := x.override(c, true)
-	if n := ctx.Request.Header.s.ContentLength; !limits.stream && n != 0 && n != msg.LenUnknown {
+	n := ctx.Request.Header.s.ContentLength
+	hasBody := n != 0 && n != msg.LenUnknown
+	if !hasBody && !c.changes() {
+		return false
+	}
+	if limits := x.override(c, true); hasBody && !limits.stream {
 		ctx.pauseDone()
 	}
 	return false
 }
 
-// hasAnswered reports whether a hook that has returned has answered the request of ctx. If not, it drops what
-// the hook has set in the response.
+// hasAnswered reports whether a hook that has returned has answered the request of ctx. What else the hook has
+// set in the response stays for the handler.
 func (sc *serverConn) hasAnswered(ctx *RequestCtx, o *outcome) bool {
 	if *o == tookConn || ctx.timedOut.Load() != nil {
 		return true // a late hook still uses ctx
 	}
 	ctx.keepConn()
-	if ctx.flush.begun {
-		return true // no other answer may follow
-	}
-	ctx.Response.Reset()
-	sc.prepareResponse(ctx)
-	return false
+	return ctx.flush.begun // no other answer may follow
 }
 
 // judge decides about the request whose head is in ctx: its method, its expectation (RFC 9110 section

@@ -276,7 +276,7 @@ func parityRows(dir string) []parityRow {
 		with(post("RequestStarted asks for Done", big, func(ctx *gale.RequestCtx) { fmt.Fprint(ctx, ctx.Err(), ctx.UserValue("k"), len(ctx.PostBody())) }), starts(func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
 			_ = ctx.Done()
 			ctx.SetUserValue("k", 1)
-			ctx.Response.Header.Set("X-Dropped", "1")
+			ctx.Response.Header.Set("X-Early", "1")
 			ctx.SetStatusCode(500)
 			return c
 		})),

@@ -134,12 +134,13 @@ type Server struct {
 	// ContinueHandler and ExpectHandler. Router.Attach of package router sets it, for limits
 	// of routes.
 	//
-	// It may read the request, set user values, and call BeforeSend and AfterSend. The
-	// server drops what it sets in the response. It shouldn't block: other requests of the
-	// connection may wait for it. If it sends the response itself, by Flush, or by one of
-	// the TimeoutError methods, the handler isn't called. The server's deadlines may replace
-	// those that it sets on ctx: return timeouts instead. ctx is borrowed, as in a handler.
-	// If it panics, the connection (of HTTP/2, the stream) is broken off.
+	// It may read the request, set user values, and call BeforeSend and AfterSend. It may
+	// set the response: the handler finds that there, and a refusal drops it. It shouldn't
+	// block: other requests of the connection may wait for it. If it sends the response
+	// itself, by Flush, or by one of the TimeoutError methods, the handler isn't called. The
+	// server's deadlines may replace those that it sets on ctx: return timeouts instead. ctx
+	// is borrowed, as in a handler. If it panics, the connection (of HTTP/2, the stream) is
+	// broken off.
 	//
 	// A net/http server that calls the handler (package adaptor) doesn't call it.
 	RequestStarted func(ctx *RequestCtx) RequestConfig

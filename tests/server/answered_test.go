@@ -219,6 +219,43 @@ func expect(ts *harness.Server, h2 bool) (status int, asked bool) {
 	return resp.StatusCode, asked
 }
 
+// What RequestStarted sets in the response is there for the handler, and no refusal has it.
+func TestStartedSetsResponse(t *testing.T) {
+	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
+		s := &gale.Server{Engine: e, RequestStarted: func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
+			ctx.SetStatusCode(202)
+			ctx.Response.Header.Set("X-Early", "1")
+			ctx.SetBodyString("early")
+			ctx.Response.SetConnectionClose()
+			if string(ctx.Path()) == "/refused" {
+				c.RefuseStatus = 503
+			}
+			return c
+		}}
+		s.HTTP2.H2C = true
+		ts := harness.Start(t, s, func(ctx *gale.RequestCtx) {
+			ctx.Response.Header.Del("Connection")
+			ctx.WriteString(" and late")
+		})
+		for _, major := range []int{1, 2} {
+			client := &http.Client{Transport: &http.Transport{Protocols: peers.Protocols(major)}}
+			for _, want := range []string{"/ 202 1 early and late", "/refused 503  Service Unavailable"} {
+				path, _, _ := strings.Cut(want, " ")
+				resp, err := client.Get("http://" + ts.Addr + path)
+				if err != nil {
+					t.Fatalf("HTTP/%d, %s: %v", major, path, err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if got := fmt.Sprint(path, " ", resp.StatusCode, " ", resp.Header.Get("X-Early"), " ", string(body)); got != want || err != nil {
+					t.Errorf("HTTP/%d: %s, %v; want %s", major, got, err, want)
+				}
+			}
+			client.CloseIdleConnections()
+		}
+	})
+}
+
 // A function that is added after a timeout runs, and sees the request as it was noted before: by
 // an earlier call of BeforeSend, or by TimeoutHandler.
 func TestBeforeSendAfterTimeout(t *testing.T) {
