@@ -189,11 +189,18 @@ func (r *Router) Attach(server *gale.Server) error {
 }
 
 // started returns what is Server.RequestStarted.
+//
+//go:noinline so that it is compiled here, with what is inlined in it
 func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 	return func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
 		t := r.table()
 		m, method, target := door.BeginRoute(ctx)
-		rt := t.match(ctx, m, msg.MethodID(method), target)
+		var rt *Route
+		if way := t.way(m, msg.MethodID(method)); way != nil {
+			rt = way.walk(m, target)
+		} else {
+			rt = t.match(ctx, m, msg.MethodID(method), target)
+		}
 		if rt == nil || m.Noted {
 			rt = t.found(ctx, m, rt, target)
 		} else {
@@ -213,11 +220,6 @@ func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 	}
 }
 
-// takes reports whether m has what started has found for this request.
-func (t *table) takes(ctx *gale.RequestCtx, m *door.Route, method uint8, target []byte) bool {
-	return m.Take(t.number, method, target, t.hostOf(ctx))
-}
-
 // hostOf returns the host of a request if it counts, else "".
 func (t *table) hostOf(ctx *gale.RequestCtx) string {
 	if !t.hosts {
@@ -226,16 +228,20 @@ func (t *table) hostOf(ctx *gale.RequestCtx) string {
 	return hostOf(ctx)
 }
 
-// serveKept serves a request whose route was found before its body was read.
-func (t *table) serveKept(ctx *gale.RequestCtx, m *door.Route) {
+// serveKept serves a request if m has what started has found for it.
+func (t *table) serveKept(ctx *gale.RequestCtx, m *door.Route, method uint8, target []byte) (served bool) {
+	if !m.Take(t.number, method, target, t.hostOf(ctx)) {
+		return false
+	}
 	if m.Noted {
 		door.NoteRoute(ctx)
 	}
 	if m.Found == nil {
 		t.fallback(ctx)
-		return
+		return true
 	}
 	m.Running = true
 	m.Kept().(*Route).chain(ctx)
 	m.End()
+	return true
 }

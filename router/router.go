@@ -78,8 +78,7 @@ func (r *Router) Handler() gale.RequestHandler {
 	return func(ctx *gale.RequestCtx) {
 		t := r.table()
 		m, method, target := door.BeginRoute(ctx)
-		if m.HasKept() && t.takes(ctx, m, method, target) {
-			t.serveKept(ctx, m)
+		if m.HasKept() && t.serveKept(ctx, m, method, target) {
 			return
 		}
 		var rt *Route
