@@ -33,23 +33,30 @@ func TestTimeoutWhileWriting(t *testing.T) {
 				io.Copy(io.Discard, body)
 			}()
 			ctx.Write(make([]byte, peers.DuplexSize))
-			ctx.Flush()
+			ctx.UserValue("flushed").(chan error) <- ctx.Flush()
 		})
 		peers.OnEngines(t, func(t *testing.T, e Engine) {
 			peers.WithMoreTime(t, 200*time.Millisecond, func(limit time.Duration) error {
 				s := &Server{Engine: e, StreamRequestBody: true, ReadStallTimeout: -1, WriteStallTimeout: -1}
 				timed := TimeoutHandler(h, limit, "late")
-				ts := startServer(t, s, func(ctx *RequestCtx) {
+				flushed := make(chan error, 1)
+				s.Handler = func(ctx *RequestCtx) {
 					ctx.SetUserValue("out", &ctx.x.(*h1Session).m.stream.out)
+					ctx.SetUserValue("flushed", flushed)
 					timed(ctx)
-				})
-				c := ts.Dial()
+				}
+				ln := peers.Listen(t)
+				peers.SmallBuffers(ln, 256<<10, 256<<10)
+				c := peers.ServeOn(t, ln, s, peers.LogTo(&s.Logger), nil, nil).Dial()
 				c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n" + expect + "\r\n")
 				status, err := c.Br.Peek(len("HTTP/1.1 200"))
 				if err != nil || strings.HasSuffix(string(status), "408") {
 					return fmt.Errorf("got %q, %v, want what the handler writes", status, err)
 				}
 				await.Until(t, "the end of the connection", func() bool { return s.GetOpenConnectionsCount() == 0 })
+				if err := <-flushed; err == nil {
+					return errors.New("the sockets hold what the handler writes")
+				}
 				return nil
 			})
 		})

@@ -9,25 +9,44 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/tests/harness"
+	"github.com/galehttp/gale/tests/harness/await"
 	"github.com/galehttp/gale/tests/harness/peers"
 )
+
+// duplex is a handler's work: how many bytes it has read, and how many it has begun to send.
+type duplex struct{ read, sent counter }
+
+// counter counts what is written to it.
+type counter struct{ atomic.Int64 }
+
+func (c *counter) Write(b []byte) (int, error) {
+	c.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// counted is peers.Counted for the request's body.
+func (d *duplex) counted(body io.Reader) <-chan int64 {
+	return peers.Counted(io.TeeReader(body, &d.read))
+}
 
 // duplexHandlers read the body on one goroutine and send peers.DuplexSize bytes on another one.
 // Then they send how many bytes the first one has read.
 var duplexHandlers = []struct {
 	name string
-	h    gale.RequestHandler
+	h    func(d *duplex, ctx *gale.RequestCtx)
 }{
-	{"Flush", func(ctx *gale.RequestCtx) {
-		read := peers.Counted(ctx.RequestBodyStream())
+	{"Flush", func(d *duplex, ctx *gale.RequestCtx) {
+		read := d.counted(ctx.RequestBodyStream())
 		piece := bytes.Repeat([]byte{'x'}, 64<<10)
 		for range peers.DuplexSize / len(piece) {
+			d.sent.Write(piece)
 			ctx.Write(piece)
 			if err := ctx.Flush(); err != nil {
 				ctx.Logger().Printf("Flush: %v", err)
@@ -36,21 +55,22 @@ var duplexHandlers = []struct {
 		}
 		fmt.Fprint(ctx, <-read)
 	}},
-	{"SetBodyStreamWriter", func(ctx *gale.RequestCtx) {
-		read := peers.Counted(ctx.RequestBodyStream())
+	{"SetBodyStreamWriter", func(d *duplex, ctx *gale.RequestCtx) {
+		read := d.counted(ctx.RequestBodyStream())
 		ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 			piece := bytes.Repeat([]byte{'x'}, 1<<10)
 			for range peers.DuplexSize / len(piece) {
+				d.sent.Write(piece)
 				w.Write(piece)
 			}
 			fmt.Fprint(w, <-read)
 		})
 	}},
-	{"NewStreamReader", func(ctx *gale.RequestCtx) {
+	{"NewStreamReader", func(d *duplex, ctx *gale.RequestCtx) {
 		body := ctx.RequestBodyStream()
 		ctx.SetBodyStream(gale.NewStreamReader(func(w *bufio.Writer) {
-			read := peers.Counted(body)
-			io.CopyN(w, peers.Zeros{}, peers.DuplexSize)
+			read := d.counted(body)
+			io.CopyN(io.MultiWriter(&d.sent, w), peers.Zeros{}, peers.DuplexSize)
 			fmt.Fprint(w, <-read)
 		}), -1)
 	}},
@@ -60,13 +80,21 @@ var duplexHandlers = []struct {
 // nothing is read completely, and a client that sends nothing gets the response.
 func TestReadWhileSending(t *testing.T) {
 	head := "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + strconv.Itoa(peers.DuplexSize) + "\r\n"
-	for _, d := range duplexHandlers {
-		t.Run(d.name, func(t *testing.T) {
-			harness.OnDuplexServers(t, d.h, func(t *testing.T, dial func() *peers.Conn) {
+	for _, handler := range duplexHandlers {
+		t.Run(handler.name, func(t *testing.T) {
+			var d duplex
+			h := func(ctx *gale.RequestCtx) { handler.h(&d, ctx) }
+			harness.OnDuplexServers(t, h, func(t *testing.T, dial func() *peers.Conn) {
 				body := strings.Repeat("b", peers.DuplexSize)
+				d.read.Store(0)
+				d.sent.Store(0)
 				c := dial()
 				c.Send(head + "\r\n")
-				c.Send(body) // the socket holds no more of the response
+				c.Send(body)
+				await.Until(t, "the whole request is read", func() bool { return d.read.Load() == peers.DuplexSize })
+				if d.sent.Load() == peers.DuplexSize {
+					t.Error("the sockets hold the whole response, so the request is read after it")
+				}
 				c.WantDuplex(peers.DuplexSize)
 
 				c = dial()

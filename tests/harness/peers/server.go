@@ -99,14 +99,26 @@ type Service interface {
 	Shutdown() error
 }
 
-// Serve serves s on loopback until the test ends, with TLS if cert and key are not nil. log is
-// what s logs to.
-func Serve(t *testing.T, s Service, log *Log, cert, key []byte) *Server {
+// Listen returns a listener on loopback.
+func Listen(t testing.TB) net.Listener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("listening: %v", err)
 	}
+	return ln
+}
+
+// Serve serves s on loopback until the test ends, with TLS if cert and key are not nil. log is
+// what s logs to.
+func Serve(t *testing.T, s Service, log *Log, cert, key []byte) *Server {
+	t.Helper()
+	return ServeOn(t, Listen(t), s, log, cert, key)
+}
+
+// ServeOn is Serve with a listener, which it closes at the end.
+func ServeOn(t *testing.T, ln net.Listener, s Service, log *Log, cert, key []byte) *Server {
+	t.Helper()
 	served := make(chan error, 1)
 	go func() {
 		if cert != nil {
@@ -290,10 +302,7 @@ func (p Printed) Write(b []byte) (int, error) {
 // the connection when it returns. At the end of the test it closes them all, and waits for serve.
 func ServeConns(t testing.TB, serve func(n int, c net.Conn)) (addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := Listen(t)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var conns []net.Conn
