@@ -20,7 +20,8 @@ func (ctx *RequestCtx) PathValue(name string) string {
 }
 
 // PeekPathValue is PathValue without a copy; nil if there is no such wildcard. The bytes are borrowed:
-// they are valid until ctx.Request changes or the handler returns.
+// they are valid until ctx.Request changes or the handler returns. A value of a router that another handler calls is
+// valid until that router returns.
 func (ctx *RequestCtx) PeekPathValue(name string) []byte {
 	used(ctx.loan)
 	v, _ := ctx.route.Value(name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/galehttp/gale"
 	"github.com/galehttp/gale/galetest"
+	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/router"
 )
 
@@ -204,6 +205,35 @@ func TestMountInItself(t *testing.T) {
 		if path := string(ctx.Path()); path != strings.Repeat("/a", n)+"/x" {
 			t.Errorf("%d prefixes: the path is %s afterwards", n, path)
 		}
+	}
+}
+
+// TestManyRoutersInHandler proves that a handler may call as many routers as it likes, one after the other: what they
+// have captured is not kept, the values of the handler's route are, and so are those that it has set.
+func TestManyRoutersInHandler(t *testing.T) {
+	deep, in, r := router.New(), router.New(), router.New()
+	deep.GET("/{z...}", func(ctx *gale.RequestCtx) { ctx.SetPathValue("x", "inside") })
+	in.Mount("/{y}", deep.Handler())
+	in.NotFound = deep.Handler()
+	r.GET("/{x}/{rest...}", func(ctx *gale.RequestCtx) {
+		x := ctx.PeekPathValue("x")
+		ctx.SetPathValue("set", "by the handler")
+		set := ctx.PeekPathValue("set")
+		for i, h := range []gale.RequestHandler{in.Handler(), deep.Handler(), router.New().Handler()} {
+			for range 10000 {
+				h(ctx)
+				ctx.Response.Reset()
+			}
+			if got := ctx.PathValue("x") + " " + ctx.PathValue("set"); got != "1 by the handler" || string(x)+" "+string(set) != got {
+				t.Errorf("router %d: the values are %q, and before they were read as %q and %q", i, got, x, set)
+			}
+			if size := cap(door.RouteOf(ctx).Text); size > 1000 {
+				t.Errorf("router %d: %d bytes are kept", i, size)
+			}
+		}
+	})
+	if ctx := serve(r, "GET", "/1/2/3%2F4"); ctx.Response.StatusCode() != 200 {
+		t.Error("got", answer(ctx))
 	}
 }
 

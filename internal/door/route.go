@@ -15,7 +15,7 @@ type Route struct {
 	Values []Span      // what the wildcards of the pattern have captured
 	Base   Span        // the path of the mounts around, encoded
 	Noted  bool        // functions of BeforeSend may look at a copy of the Route, see NoteRoute
-	Text   []byte      // where Values and Others are. It is only appended to while the request lasts
+	Text   []byte      // where Values and Others are. While the request lasts, only Resume makes it shorter
 	Others []NamedSpan // values of the routers around, and those of SetPathValue: after Values
 	Missed []byte      // the path, as it was received, for which a router has found nothing
 
@@ -99,6 +99,7 @@ type Outer struct {
 	prefix string
 	base   Span
 	start  uint32
+	text   int // the length of Text: what comes after it belongs to the router inside
 	mount  mount
 }
 
@@ -311,7 +312,7 @@ func (r *Route) beginWithOthers() {
 	r.few, r.Outer, r.kept.router = true, nil, 0
 	inside := r.Running
 	if inside && !r.Given.Load() { // or nothing is resumed
-		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, r.mount}
+		r.Outer = &Outer{r.Found, r.Values, slices.Clone(r.Others), r.Prefix, r.Base, r.start, len(r.Text), r.mount}
 		r.Values = nil
 		r.mount.depth++
 	}
@@ -353,10 +354,10 @@ func (r *Route) shift() {
 	}
 }
 
-// Resume makes outer, which was Outer, the route again.
+// Resume makes outer, which was Outer, the route again. Values of the router inside are no longer valid.
 func (r *Route) Resume(outer *Outer) {
 	r.Found, r.Values, r.Prefix, r.Base, r.start = outer.found, outer.values, outer.prefix, outer.base, outer.start
-	r.mount, r.Running = outer.mount, true
+	r.mount, r.Running, r.Text = outer.mount, true, r.Text[:outer.text]
 	clear(r.Others)
 	r.Others = append(r.Others[:0], outer.others...)
 }
