@@ -199,6 +199,12 @@ func conflictText(p, old *pattern) string {
 		path = method + " " + path
 	}
 	head := fmt.Sprintf("router: pattern %s conflicts with pattern %s:\n", p.route.describe(), old.route.describe())
+	for _, x := range [...]*pattern{p, old} {
+		if x.never() {
+			return head + fmt.Sprintf("%q never matches, as a segment is empty and not the last, or is or has between slashes "+
+				"or backslashes \".\" or \"..\".\nTo mend it, remove this pattern.", x.route.text())
+		}
+	}
 	if compare(p, old) == equal {
 		return head + fmt.Sprintf("both match the same requests, like %q.\n"+
 			"To mend it, remove one of them, or give them different methods or hosts.", path)

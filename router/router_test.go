@@ -477,6 +477,20 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestConflictsOfNever proves that a conflict with a pattern that never matches says so, and names no path.
+func TestConflictsOfNever(t *testing.T) {
+	for _, row := range []struct{ a, b, never string }{
+		{"/a/../b", "/a/../b", "/a/../b"}, {"//{x}", "//{y}", "//{y}"}, {"/./{x}", "/{y}/b", "/./{x}"}, {"/{x}/b", "/../{y}", "/../{y}"},
+	} {
+		r := router.New()
+		r.Handle(row.a, show())
+		got := message(func() { r.Handle(row.b, show()) })
+		if !strings.Contains(got, fmt.Sprintf("%q never matches", row.never)) || strings.Contains(got, "like") || strings.Contains(got, "both match") || !strings.Contains(got, "To mend it") {
+			t.Errorf("%q and %q: %s", row.a, row.b, got)
+		}
+	}
+}
+
 // TestURL proves that the URL of a route leads to it, with the same values.
 func TestURL(t *testing.T) {
 	r := router.New()
