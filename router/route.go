@@ -51,13 +51,16 @@ func (rt *Route) form() *pattern {
 	return nil
 }
 
-// Name gives the route a name for Router.URL, and returns it. It panics if another route of the router
-// has that name, or after the router has begun to serve.
+// Name gives the route a name for Router.URL, in place of the one that it had, and returns the route. It panics if name
+// is empty, if another route of the router has that name, or after the router has begun to serve.
 func (rt *Route) Name(name string) *Route {
 	r := rt.scope.router
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Name")
+	if name == "" {
+		panic(fmt.Sprintf("router: the name of %s is empty: leave out the call of Name, or give it a name", rt.describe()))
+	}
 	if old := r.byName[name]; old != nil && old != rt {
 		panic(fmt.Sprintf("router: two routes are called %q: %s and %s. Give one of them another name",
 			name, old.describe(), rt.describe()))
@@ -141,6 +144,10 @@ var (
 // empty, has a part "." or "..", or is no label of a host, and for a pattern that never matches, such as one that
 // begins with "//". A more specific route may match the URL, too, and then gets the request: URL doesn't check
 // that. "/items/{id}" with the value "new" is "/items/new", also if there is a route with this pattern.
+//
+// A router doesn't know where it is mounted: the URL has the prefixes of its groups, and not the prefix of a Mount that
+// is around the router. Put that before the path. If the prefix has wildcards, name the route of the mount, whose URL
+// is the prefix with a slash at its end.
 func (r *Router) URL(name string, values ...string) (string, error) {
 	r.mu.Lock()
 	rt := r.byName[name]

@@ -526,6 +526,9 @@ func TestURL(t *testing.T) {
 			}
 		}
 	}
+	if got := message(func() { router.New().GET("/empty", show()).Name("") }); !strings.Contains(got, `the name of "GET /empty" (registered at `) {
+		t.Error("an empty name:", got)
+	}
 	if !panics(func() { newNamed(); two := newNamed(); two.GET("/b", show()).Name("x") }) {
 		t.Error("two routes may have one name")
 	}
