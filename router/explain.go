@@ -37,7 +37,7 @@ func (r *Router) Routes() Table {
 		t[i] = Info{Method: rt.method, Pattern: rt.match.Pattern, Name: r.names[rt], Handler: funcName(rt.handler)}
 		t[i].File, t[i].Line, t[i].Fallback, t[i].Limits = f.File, f.Line, rt.form() != nil, rt.allLimits()
 		for _, m := range rt.scope.all() {
-			t[i].Middlewares = append(t[i].Middlewares, funcName(m))
+			t[i].Middlewares = append(t[i].Middlewares, funcName(m.make))
 		}
 	}
 	return t

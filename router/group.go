@@ -20,8 +20,14 @@ type scope struct {
 	router      *Router
 	parent      *scope
 	prefix      string // of all groups around, too
-	middlewares []Middleware
+	middlewares []used
 	limits      Limits // of Limit
+}
+
+// used is a middleware, and where Use or Group was called with it.
+type used struct {
+	make   Middleware
+	caller uintptr
 }
 
 // Group returns a group of routes, which is inside of the group if it is called for one. prefix is put before the paths of its routes. It may be empty, may
@@ -41,16 +47,24 @@ func (s *scope) Group(prefix string, middlewares ...Middleware) *Group {
 
 // Use adds middlewares for all routes of the router or group and of groups inside of it, those that are
 // registered already and those to come. The first one is the outermost. Those of a router also run for what
-// it answers by itself: redirects, 404, 405 and OPTIONS.
+// it answers by itself: redirects, 404, 405 and OPTIONS. When the router begins to serve, each middleware is called once
+// for each of its routes. The router panics then if one returns nil. A middleware must not call the handler of the
+// router there, as it would wait for itself; the handler that it returns may.
 func (s *scope) Use(middlewares ...Middleware) {
 	r := s.router
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Use")
-	if slices.ContainsFunc(middlewares, func(m Middleware) bool { return m == nil }) {
-		panic(fmt.Sprintf("router: a middleware is nil (Use is called at %s)", callText(callSite())))
+	if len(middlewares) == 0 {
+		return
 	}
-	s.middlewares = append(s.middlewares, middlewares...)
+	caller := callSite()
+	if slices.ContainsFunc(middlewares, func(m Middleware) bool { return m == nil }) {
+		panic(fmt.Sprintf("router: a middleware is nil (registered at %s)", callText(caller)))
+	}
+	for _, m := range middlewares {
+		s.middlewares = append(s.middlewares, used{m, caller})
+	}
 }
 
 // Handle registers a handler for a pattern, with the prefix of the group before its path. An empty path
@@ -133,14 +147,18 @@ func (t *table) mounted(rt *Route) gale.RequestHandler {
 func (s *scope) chain(handler gale.RequestHandler) gale.RequestHandler {
 	for ; s != nil; s = s.parent {
 		for i := len(s.middlewares) - 1; i >= 0; i-- {
-			handler = s.middlewares[i](handler)
+			m := s.middlewares[i]
+			if handler = m.make(handler); handler == nil {
+				panic(fmt.Sprintf("router: the middleware %s (registered at %s) has returned nil: "+
+					"let it return a handler, or the one that it gets", funcName(m.make), callText(m.caller)))
+			}
 		}
 	}
 	return handler
 }
 
 // all returns the middlewares of s and of what is around, the outermost first.
-func (s *scope) all() []Middleware {
+func (s *scope) all() []used {
 	if s == nil {
 		return nil
 	}

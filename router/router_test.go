@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/galehttp/gale"
@@ -378,6 +379,36 @@ func TestRouterIsAsked(t *testing.T) {
 	fails = false
 	if got := answer(serve(r, "GET", "/x")); got != "200 /x /x" {
 		t.Errorf("after a function has panicked: %q", got)
+	}
+}
+
+// TestMiddlewareReturnsNil proves that the panic says which middleware it is, and where it was registered. It is the same
+// at the next request, and goroutines that wait for the router go on.
+func TestMiddlewareReturnsNil(t *testing.T) {
+	null := func(gale.RequestHandler) gale.RequestHandler { return nil }
+	same := func(next gale.RequestHandler) gale.RequestHandler { return next }
+	want := regexp.MustCompile(`router_test\.TestMiddlewareReturnsNil\.func1 \(registered at .*router_test\.go:\d+.*\) has returned nil`)
+	for name, register := range map[string]func(r *router.Router){
+		"Use":             func(r *router.Router) { r.Use(null) },
+		"one of two":      func(r *router.Router) { r.Use(same, null) },
+		"Group":           func(r *router.Router) { r.Group("/g", null).GET("/x", show()) },
+		"Use of a group":  func(r *router.Router) { g := r.Group("/g"); g.GET("/x", show()); g.Use(null) },
+		"with a fallback": func(r *router.Router) { r.Group("", null).Fallback("/{x?}", show()) },
+	} {
+		r := router.New()
+		r.GET("/x", show())
+		register(r)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for range 2 {
+					if got := message(func() { serve(r, "GET", "/x") }); !want.MatchString(got) {
+						t.Errorf("%s: the panic is %q", name, got)
+					}
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 
