@@ -27,7 +27,7 @@ type Info struct {
 // Table is a list of routes. It is printed as a table.
 type Table []Info
 
-// Routes describes the routes of r, in the order in which they were registered.
+// Routes describes the routes of r, in the order in which they were registered. A router that is mounted is one of them.
 func (r *Router) Routes() Table {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +118,8 @@ func (e Explanation) String() string {
 const maxMisses = 5
 
 // Explain says which route gets a request with this method, host (which may be empty, and has no port)
-// and path, as a client sends it without a query. Redirects and middlewares are not looked at. It takes
+// and path, as a client sends it without a query. Redirects and middlewares are not looked at, nor are routes of a router
+// that is mounted: ask that one with the path below the mount. It takes
 // time that grows with the number of routes. It may be called at any time.
 func (r *Router) Explain(method, host, path string) Explanation {
 	r.mu.Lock()

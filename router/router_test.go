@@ -576,9 +576,15 @@ func TestErr(t *testing.T) {
 	r := router.New()
 	r.GET("/ok", router.Err(func(ctx *gale.RequestCtx) error { ctx.WriteString("ok"); return nil }))
 	r.GET("/large", router.Err(func(*gale.RequestCtx) error { return fmt.Errorf("no: %w", gale.ErrBodyTooLarge) }))
-	for target, status := range map[string]int{"/ok": 200, "/large": gale.ErrorStatus(gale.ErrBodyTooLarge)} {
-		if got := serve(r, "GET", target).Response.StatusCode(); got != status {
-			t.Errorf("%s: %d, want %d", target, got, status)
+	r.GET("/plain", router.Err(func(*gale.RequestCtx) error { return errors.New("as the client reads it") }))
+	r.GET("/own", router.Err(func(*gale.RequestCtx) error {
+		return &gale.HandlerError{Status: gale.StatusInternalServerError, Err: errors.New("as the log has it")}
+	}))
+	for target, want := range map[string]string{
+		"/ok": "200 ok", "/large": "413 no: " + gale.ErrBodyTooLarge.Error(), "/plain": "400 as the client reads it", "/own": "500 Internal Server Error",
+	} {
+		if got := answer(serve(r, "GET", target)); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
 		}
 	}
 }
