@@ -3,33 +3,51 @@ package router
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/galehttp/gale/tests/harness/gate"
 )
 
-// TestFewAreCompared proves that a new pattern is compared with few others, also where thousands share long
-// texts with it.
+// TestFewAreCompared proves that a new pattern is compared with few others, whatever they have in common with it.
 func TestFewAreCompared(t *testing.T) {
 	const n = 2000
 	half := func(a, b string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf([...]string{a, b}[2*i/n], i) }
 	}
-	wildcards := func(n int) (text string) {
+	segments := func(n int, each func(i int) string) (text string) {
 		for i := range n {
-			text += fmt.Sprintf("/{x%d}", i)
+			text += "/" + each(i)
 		}
 		return text
 	}
+	wildcard := func(i int) string { return fmt.Sprintf("{x%d}", i) }
+	random := func(texts ...string) func(i int) string {
+		rnd := rand.New(rand.NewPCG(1, 2))
+		return func(int) string {
+			return segments(60, func(i int) string {
+				return strings.Replace(texts[rnd.IntN(len(texts))], "{x}", wildcard(i), 1)
+			})
+		}
+	}
+	last := random("a", "b", "{x}")
 	for name, text := range map[string]func(i int) string{
-		"depths":             func(i int) string { return fmt.Sprintf("%s/z%d", wildcards(i%100), i) },
-		"long suffixes":      func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
-		"long prefixes":      func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
-		"hosts":              func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
-		"literals, suffixes": half("/generated-%05d", "/{x}.generated-%05d.gz"),
-		"suffixes, literals": half("/{x}.generated-%05d.gz", "/generated-%05d"),
-		"prefixes, literals": half("/generated-%05d-{x}", "/generated/%05d"),
+		"depths":               func(i int) string { return fmt.Sprintf("%s/z%d", segments(i%100, wildcard), i) },
+		"long suffixes":        func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
+		"long prefixes":        func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
+		"hosts":                func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
+		"crossed hosts":        half("{a}.x%d.example/{x}/a%[1]d/b", "y%d.{b}.example/b%[1]d/{x}/c"),
+		"methods":              func(i int) string { return fmt.Sprintf("M%d /{x}/a", i) },
+		"literals, suffixes":   half("/generated-%05d", "/{x}.generated-%05d.gz"),
+		"suffixes, literals":   half("/{x}.generated-%05d.gz", "/generated-%05d"),
+		"prefixes, literals":   half("/generated-%05d-{x}", "/generated/%05d"),
+		"lengths":              half("/{x}/a%d/a{y}a", "/a%d/{x}/aa"),
+		"ends":                 half("/{x}/a%d/{$}", "/a%d/{x}/{y}"),
+		"random":               random("a", "b", "{x}"),
+		"random prefixes":      random("pa{x}", "pb{x}", "{x}"),
+		"random suffixes":      random("{x}.as", "{x}.bs", "{x}"),
+		"random lengths":       random("a{x}a", "aa", "{x}", "b"),
+		"random, below others": func(i int) string { return segments(60, func(int) string { return "a" }) + last(i) },
 	} {
 		x, compared := &index{}, 0
 		for i := range n {
@@ -37,13 +55,14 @@ func TestFewAreCompared(t *testing.T) {
 			if err != nil {
 				t.Fatalf("parsing %q: %v", text(i), err)
 			}
-			if h := x.host(p.hostText); h != nil && h.shelf("") != nil {
-				compared += total(h.shelf("").near(p))
-			} else if s := x.wild[len(p.host)]; s != nil {
-				compared += total(s.near(&pattern{path: p.host}))
-			}
-			if old := x.add(p); old != nil {
+			if old := x.add(p); old != nil && !strings.HasPrefix(name, "random") {
 				t.Fatalf("%s: %q conflicts", name, text(i))
+			}
+			if h := x.host(p.hostText); h.shelf.columns != nil {
+				h.shelf.columns.look(p, h.shelf.patterns)
+				for range h.shelf.near() {
+					compared++
+				}
 			}
 		}
 		if compared > 2*few*n {
@@ -53,10 +72,10 @@ func TestFewAreCompared(t *testing.T) {
 }
 
 // TestIndexMissesNothing compares the index with a comparison of each pattern with each, for many patterns with
-// texts that begin or end with each other. In every other round patterns are sorted from the beginning, else
-// they are looked at by their marks.
+// texts that begin or end with each other, with hosts and without. In every other round patterns are looked at by
+// columns from the beginning, else by their marks.
 func TestIndexMissesNothing(t *testing.T) {
-	for seed := range uint64(gate.Form(2000, 100)) {
+	for seed := range uint64(gate.Form(4000, 200)) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		text := func(from, to int) string {
 			b := make([]byte, from+rnd.IntN(to-from+1))
@@ -67,22 +86,25 @@ func TestIndexMissesNothing(t *testing.T) {
 		}
 		segment := func(name string, affixes int) string {
 			if rnd.IntN(3) == 0 {
-				return text(1, 5)
+				return text(1, affixes+1)
 			}
 			return text(0, affixes) + "{" + name + "}" + text(0, affixes)
 		}
+		hosts, depth := seed/2%3, 1+int(seed/6%4)
+		affixes := [...]int{4, 4, 1, 1}[depth-1]
 		x, conflicts := &index{}, 0
 		for range 200 {
-			p := []string{"", "GET ", "HEAD "}[rnd.IntN(3)]
-			if rnd.IntN(3) == 0 {
-				p += segment("h", 0) + "." + segment("i", 0) + ".c"
+			p := []string{"", "GET ", "HEAD ", "POST "}[rnd.IntN(4)]
+			if rnd.IntN(3) < int(hosts) {
+				for i := range 2 + rnd.IntN(2) {
+					p += segment(fmt.Sprint("h", i), 0) + "."
+				}
+				p += "c"
 			}
-			for i := range 1 + rnd.IntN(2) {
-				p += "/" + segment(fmt.Sprint("x", i), 4)
+			for i := range 1 + rnd.IntN(depth+1) {
+				p += "/" + segment(fmt.Sprint("x", i), affixes)
 			}
-			if rnd.IntN(8) == 0 {
-				p += "/"
-			}
+			p += []string{"", "", "", "/", "/{$}", "/{r...}"}[rnd.IntN(6)]
 			parsed, err := parse(p)
 			if err != nil {
 				t.Fatalf("parsing %q: %v", p, err)
@@ -96,7 +118,7 @@ func TestIndexMissesNothing(t *testing.T) {
 				t.Fatalf("seed %d: %q conflicts is %v, and the index says %v", seed, p, want, got)
 			}
 			if seed%2 == 1 {
-				sortAll(x)
+				addColumns(x)
 			}
 			if want {
 				conflicts++
@@ -108,18 +130,11 @@ func TestIndexMissesNothing(t *testing.T) {
 	}
 }
 
-// sortAll sorts all patterns of x.
-func sortAll(x *index) {
-	for _, s := range x.wild {
-		if s.by == nil {
-			s.sortAll()
-		}
-	}
+// addColumns ends that patterns of x are looked at by their marks.
+func addColumns(x *index) {
 	for _, h := range x.order {
-		for _, s := range append(slices.Clone(h.methods), h.all) {
-			if s != nil && s.by == nil {
-				s.sortAll()
-			}
+		if h.shelf.columns == nil {
+			h.shelf.addColumns()
 		}
 	}
 }

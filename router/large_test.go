@@ -23,23 +23,41 @@ func TestLarge(t *testing.T) {
 		}
 	}
 	for name, pattern := range map[string]func(i int) string{
-		"static":        func(i int) string { return fmt.Sprintf("GET /a/b%d", i) },
-		"parameter":     func(i int) string { return fmt.Sprintf("GET /a%d/{x}/c/{y}", i) },
-		"last":          func(i int) string { return fmt.Sprintf("GET /{x}/{y}/c%d", i) },
-		"two halves":    half("/{x}/b%d", "/a%d/c"),
-		"crossed":       half("/{x}/b%d/c", "/a%d/{y}/d"),
-		"with a prefix": half("/users/{x}/b%d", "/orgs/a%d/{y}"),
-		"affixes":       half("/{x}.%d.y", "/{x}/%d"),
-		"suffixes":      func(i int) string { return fmt.Sprintf("/{x}.%d.y", i) },
-		"prefixes":      func(i int) string { return fmt.Sprintf("/v%d{x}y", i*10000) },
-		"rests":         half("/a%d/{x...}", "/b/a%d/"),
-		"hosts":         half("{x}.h%d/a", "h%d.{x}.i/{y}"),
+		"static":         func(i int) string { return fmt.Sprintf("GET /a/b%d", i) },
+		"parameter":      func(i int) string { return fmt.Sprintf("GET /a%d/{x}/c/{y}", i) },
+		"last":           func(i int) string { return fmt.Sprintf("GET /{x}/{y}/c%d", i) },
+		"two halves":     half("/{x}/b%d", "/a%d/c"),
+		"crossed":        half("/{x}/b%d/c", "/a%d/{y}/d"),
+		"with a prefix":  half("/users/{x}/b%d", "/orgs/a%d/{y}"),
+		"affixes":        half("/{x}.%d.y", "/{x}/%d"),
+		"suffixes":       func(i int) string { return fmt.Sprintf("/{x}.%d.y", i) },
+		"prefixes":       func(i int) string { return fmt.Sprintf("/v%d{x}y", i*10000) },
+		"rests":          half("/a%d/{x...}", "/b/a%d/"),
+		"rests, shorter": half("/{x}/b%d/{y}/{z}/{r...}", "/b%d/{c}"),
+		"hosts":          half("{x}.h%d/a", "h%d.{x}.i/{y}"),
+		"crossed hosts":  half("{a}.x%d.example/{p}/a%[1]d/x", "y%d.{b}.example/b%[1]d/{c}/y"),
+		"crossed paths":  half("{a}.x.example/{p}/a%d/x", "y.{b}.example/b%d/{c}/y"),
+		"nested hosts":   half("{a}.{b}.example/{x}/b%d", "{a}.b.example/a%d/{x}"),
+		"nested labels": func(i int) string {
+			return strings.Repeat("x.", 50-i%50) + repeat(".{h#}", i%50+1)[1:] + "/" + strings.Repeat("a", i/50) + "{x}"
+		},
 		"long suffixes": func(i int) string { return fmt.Sprintf("/{x}-%05d.generated.tar.gz.sha256", i) },
 		"long prefixes": func(i int) string { return fmt.Sprintf("/generated-resource-name-%05d-{x}", i) },
 		"texts":         half("/generated-%05d", "/{x}.generated-%05d.gz"),
 		"other texts":   half("/generated-%05d-{x}", "/generated/%05d"),
 		"tenants":       func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
 		"methods":       half("M%d /a", "GET /%d/{x}"),
+		"all methods":   func(i int) string { return fmt.Sprintf("M%d /{x}/{y}", i) },
+		"deep":          func(i int) string { return repeat("/a", 99) + fmt.Sprint("/b", i) + repeat("/c", 100) },
+		"bits": func(i int) string {
+			text := ""
+			for j := range 14 {
+				text += fmt.Sprintf("/{x%d}/%c", j, "bc"[i>>j&1])
+			}
+			return text
+		},
+		"lengths": half("/{x}/a%d/a{y}a", "/a%d/{x}/aa"),
+		"ends":    half("/{x}/a%d/{$}", "/a%d/{x}/{y}"),
 	} {
 		r := router.New()
 		for i := range n {
@@ -65,6 +83,14 @@ func TestLarge(t *testing.T) {
 	if !panics(func() { router.New().Handle(strings.Repeat("/{x}", 10000), show()) }) {
 		t.Error("a name may be there twice")
 	}
+}
+
+// repeat returns a text n times, each time with another number for "#".
+func repeat(text string, n int) (all string) {
+	for i := range n {
+		all += strings.ReplaceAll(text, "#", fmt.Sprint(i))
+	}
+	return all
 }
 
 // TestPatternsAreFew proves that requests make no new patterns.

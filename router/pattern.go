@@ -35,6 +35,7 @@ type pattern struct {
 	hostText string // host with {} for names
 	from     int    // where in the text the host or the path begins
 	hostLen  int
+	captured labels // of host
 	mark     mark
 	route    *Route
 	mount    bool
@@ -113,7 +114,7 @@ func (m *memory) parse(text string) (*pattern, error) {
 	if err := p.parsePath(text[at:], at, &names); err != nil {
 		return nil, err
 	}
-	p.mark = markOf(p.path)
+	p.mark = markOf(p)
 	return p, nil
 }
 
@@ -154,27 +155,31 @@ func (p *pattern) parseHost(host string, names *nameSet) error {
 	if strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']') {
 		return wrong(p.from, "the host %q has a port: hosts are compared without it", host)
 	}
-	at, captures := p.from, false
-	labels := strings.Split(strings.ToLower(host), ".")
+	at, captured := p.from, []byte(nil)
+	texts := strings.Split(strings.ToLower(host), ".")
 	for i, label := range strings.Split(host, ".") {
-		s := segment{text: labels[i]}
+		s := segment{text: texts[i]}
 		if strings.ContainsAny(label, "{}") {
-			if label[0] != '{' || strings.IndexByte(label, '}') != len(label)-1 || len(labels) == 1 {
+			if label[0] != '{' || strings.IndexByte(label, '}') != len(label)-1 || len(texts) == 1 {
 				return wrong(at, "host contains '{' or '}' (missing initial '/'?); a label of a host may be {name}")
 			}
-			captures = true
+			if captured == nil {
+				captured = make([]byte, (len(texts)+7)/8)
+			}
+			captured[i/8] |= 1 << (i % 8)
 			s = segment{kind: capture, name: label[1 : len(label)-1]}
 			if err := addName(s.name, at, names); err != nil {
 				return err
 			}
-			labels[i] = "{}"
+			texts[i] = "{}"
 		}
 		p.host = append(p.host, s)
 		at += len(label) + 1
 	}
 	p.hostText = strings.ToLower(host)
-	if captures {
-		p.hostText = strings.Join(labels, ".")
+	if captured != nil {
+		p.captured = labels(captured)
+		p.hostText = strings.Join(texts, ".")
 	}
 	return nil
 }

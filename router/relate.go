@@ -64,8 +64,11 @@ func compareHosts(a, b []segment) relation {
 // comparePaths compares two paths.
 func comparePaths(a, b []segment) relation {
 	endA, endB := &a[len(a)-1], &b[len(b)-1]
-	if endA.kind != rest && endB.kind != rest && (len(a) != len(b) || endA.kind == literal && endB.kind == literal && endA.text != endB.text) {
-		return disjoint // without a look at what may be many segments
+	switch { // without a look at what may be many segments
+	case endA.kind == rest && endB.kind == rest:
+	case endA.kind == rest && len(b) >= len(a), endB.kind == rest && len(a) >= len(b):
+	case len(a) != len(b), endA.kind == literal && endB.kind == literal && endA.text != endB.text:
+		return disjoint
 	}
 	all := equal
 	for i := 0; all != disjoint; i++ {
@@ -108,6 +111,9 @@ func compareSegments(a, b *segment) relation {
 		}
 		return disjoint
 	}
+	if a.text == b.text && a.suffix == b.suffix {
+		return equal
+	}
 	before := compareEnds(a.text == b.text, strings.HasPrefix(a.text, b.text), strings.HasPrefix(b.text, a.text))
 	x, y := a.suffix, b.suffix
 	return before.and(compareEnds(x == y, strings.HasSuffix(x, y), strings.HasSuffix(y, x)))
@@ -134,7 +140,10 @@ func (s *segment) captures(text string) bool {
 // compare compares two patterns: narrower and wider say which of them gets the requests that both
 // match. A narrower host decides before method and path.
 func compare(a, b *pattern) relation {
-	where := compareHosts(a.host, b.host)
+	where := equal
+	if a.hostText != b.hostText {
+		where = compareHosts(a.host, b.host)
+	}
 	what := compareMethods(a.method, b.method).and(comparePaths(a.path, b.path))
 	switch {
 	case where == disjoint || what == disjoint:

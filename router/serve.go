@@ -134,7 +134,7 @@ func (t *table) prepare(rt *Route, handler gale.RequestHandler) {
 // grow makes the trees of s from the patterns of each method. With head those for GET match HEAD.
 func (s *site) grow(b *builder, h *hostIndex, head bool) {
 	of := func(method string) []*pattern {
-		if m := h.shelf(method); m != nil && slices.ContainsFunc(m.patterns, func(p *pattern) bool { return !p.never() }) {
+		if m := h.of(method); m != nil && slices.ContainsFunc(m.patterns, func(p *pattern) bool { return !p.never() }) {
 			return m.patterns
 		}
 		return nil
@@ -152,8 +152,8 @@ func (s *site) grow(b *builder, h *hostIndex, head bool) {
 			s.known[id] = t
 		}
 	}
-	for _, shelf := range h.methods {
-		m := shelf.method
+	for _, patterns := range h.methods {
+		m := patterns.method
 		if m == "" || of(m) == nil {
 			continue
 		}
