@@ -3,6 +3,7 @@ package router
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 
 	"github.com/galehttp/gale"
@@ -40,24 +41,26 @@ import (
 // RequestCtx.Pattern is the pattern as it was registered. An optional wildcard that is missing has no value:
 // UserValue is nil. Router.URL takes the values of all wildcards, or leaves out the last optional ones.
 func (s *scope) Fallback(pattern string, handler gale.RequestHandler) *Route {
-	r, text := s.router, s.join(pattern)
-	p, err := parseForm(text)
-	rt := initRoute(&Route{}, s, text, handler, p, err, caller()[0])
+	r, text, caller := s.router, s.join(pattern), caller()[0]
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mustBeOpen("Fallback")
 	if r.forms == nil {
 		r.forms = newFormIndex(r.index.patterns)
 	}
+	p, err := r.forms.parser.parse(text)
+	rt := initRoute(&Route{}, s, text, handler, p, err, caller)
 	if old := r.forms.add(p); old != nil {
 		panic(sameText(p, old))
 	}
 	last := len(p.forms) - 1
+	others := make([]Route, last)
 	for i := range p.forms {
 		f := &p.forms[i]
 		f.route = rt
 		if i != last {
-			f.route = &Route{method: rt.method, scope: s, handler: handler, caller: rt.caller}
+			f.route = &others[i]
+			f.route.method, f.route.scope, f.route.handler, f.route.caller = rt.method, s, handler, rt.caller
 		}
 		f.route.match.Pattern, f.route.match.Host, f.route.match.Names = rt.match.Pattern, rt.match.Host, f.names
 		f.route.rare.Store(rt.rarely())
@@ -82,26 +85,36 @@ func sameText(p, old *pattern) string {
 // formIndex has the shapes of all patterns of a router that has patterns of Fallback.
 type formIndex struct {
 	patterns []*pattern // of Fallback
-	shapes   map[formKey]*pattern
+	shapes   map[formKey]map[string]*pattern
+	parser   formParser
 }
 
-type formKey struct{ method, host, shape string }
+type formKey struct{ method, host string }
 
 func newFormIndex(others []*pattern) *formIndex {
-	x := &formIndex{shapes: map[formKey]*pattern{}}
+	x := &formIndex{shapes: map[formKey]map[string]*pattern{}}
+	x.parser.exprs = exprs{groups: map[string]int{}, compiled: map[string]*regexp.Regexp{}}
 	for _, p := range others {
 		x.addOther(p)
 	}
 	return x
 }
 
-// key returns where p, a pattern of Handle, is in shapes.
-func (p *pattern) key() formKey { return formKey{p.method, p.hostText, shapeOf(p.path)} }
+// shapesOf returns the shapes of the patterns with the same method and host as p.
+func (x *formIndex) shapesOf(p *pattern) map[string]*pattern {
+	key := formKey{p.method, p.hostText}
+	shapes := x.shapes[key]
+	if shapes == nil {
+		shapes = map[string]*pattern{}
+		x.shapes[key] = shapes
+	}
+	return shapes
+}
 
 // addOther keeps p, a pattern of Handle. x may be nil.
 func (x *formIndex) addOther(p *pattern) {
 	if x != nil {
-		x.shapes[p.key()] = p
+		x.shapesOf(p)[shapeOf(p.path)] = p
 	}
 }
 
@@ -110,7 +123,7 @@ func (x *formIndex) equal(p *pattern) *pattern {
 	if x == nil {
 		return nil
 	}
-	if old := x.shapes[p.key()]; old != nil && old.forms != nil {
+	if old := x.shapesOf(p)[shapeOf(p.path)]; old != nil && old.forms != nil {
 		return old
 	}
 	return nil
@@ -118,13 +131,14 @@ func (x *formIndex) equal(p *pattern) *pattern {
 
 // add returns a pattern that is equal to p, a pattern of Fallback, or keeps p.
 func (x *formIndex) add(p *pattern) *pattern {
+	shapes := x.shapesOf(p)
 	for i := range p.forms {
-		if old := x.shapes[formKey{p.method, p.hostText, p.forms[i].shape}]; old != nil {
+		if old := shapes[p.forms[i].shape]; old != nil {
 			return old
 		}
 	}
 	for i := range p.forms {
-		x.shapes[formKey{p.method, p.hostText, p.forms[i].shape}] = p
+		shapes[p.forms[i].shape] = p
 	}
 	x.patterns = append(x.patterns, p)
 	return nil
@@ -165,9 +179,7 @@ func newFormTable(patterns []*pattern, head bool) *formTable {
 			root = &formNode{}
 			s.forms[p.method] = root
 		}
-		for i := range p.forms {
-			root.add(&p.forms[i])
-		}
+		root.add(p.forms)
 	}
 	return t
 }
@@ -184,7 +196,7 @@ func (t *table) addForms(x *formIndex) {
 			f := &p.forms[i]
 			f.route.chain = rt.chain
 			t.max = max(t.max, len(f.names)+1)
-			if last := f.parts[len(f.parts)-1]; last.tail != nil && last.tail.rest || last.tail == nil && strings.HasSuffix(last.text, "/") {
+			if n := len(f.parts); strings.HasSuffix(f.text, "/") || f.text == "" && f.parts[n-1].tail.rest {
 				t.slashes++
 			}
 		}
@@ -317,9 +329,7 @@ func (a *asked) missForm(p *pattern, path []byte, values []door.Span) (reason st
 		return fmt.Sprintf("the host is %q", a.host), 0
 	}
 	root := &formNode{}
-	for i := range p.forms {
-		root.add(&p.forms[i])
-	}
+	root.add(p.forms)
 	f := formSearch{search: &search{path: path, values: values}}
 	if root.find(&f, 0, 0) {
 		return a.missMethod(p), len(a.path) + 2

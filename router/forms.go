@@ -2,26 +2,31 @@ package router
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
+	"github.com/galehttp/gale/internal/bytesconv"
 	"github.com/galehttp/gale/internal/door"
 	"github.com/galehttp/gale/internal/pathrule"
 )
 
 // form is one path that a pattern of Fallback matches: texts and what wildcards capture, in turn.
 type form struct {
-	parts []formPart
-	names []string // in the order of the path and then of the host
-	shape string   // two forms with the same one match the same paths
-	route *Route   // what a search finds; it has these names
+	parts []formPart // forms of one pattern share them
+	text  string     // after these, canonical
+	names []string   // in the order of the path and then of the host
+	shape string     // two forms with the same one match the same paths
+	route *Route     // what a search finds; it has these names
 }
 
 // formPart is text, and what follows it in the same segment.
 type formPart struct {
 	text string // canonical
-	tail *tail  // nil at the end of the path
+	tail *tail
 }
 
 // tail is what a segment has from its first wildcard on.
@@ -30,11 +35,44 @@ type tail struct {
 	names  []string // of the wildcards
 	exprs  []string // their regular expressions, "" for none
 	after  []string // the text after each wildcard, decoded
-	suffix []byte   // the canonical text after the only wildcard
+	suffix string   // the canonical text after the only wildcard
 	rest   bool     // {name:*}
 
 	expr   *regexp.Regexp // of the value of the only wildcard, or of all that several match; or nil
 	groups []int          // of expr, for several wildcards
+}
+
+// exprs has the regular expressions of a router by their texts.
+type exprs struct {
+	groups   map[string]int // how many groups those that were checked have
+	compiled map[string]*regexp.Regexp
+}
+
+// check returns how many groups the regular expression with a text has, or says why it is none.
+func (x *exprs) check(text string) (groups int, err error) {
+	groups, ok := x.groups[text]
+	if !ok {
+		re, err := syntax.Parse(text, syntax.Perl)
+		if err != nil {
+			return 0, err
+		}
+		groups = re.MaxCap()
+		x.groups[text] = groups
+	}
+	return groups, nil
+}
+
+// compile returns the regular expression with a text.
+func (x *exprs) compile(text string) (*regexp.Regexp, error) {
+	re := x.compiled[text]
+	if re == nil {
+		var err error
+		if re, err = regexp.Compile(text); err != nil {
+			return nil, err
+		}
+		x.compiled[text] = re
+	}
+	return re, nil
 }
 
 const (
@@ -42,40 +80,76 @@ const (
 	maxInSegment = 16 // how many wildcards a segment may have: one expression finds all of them
 )
 
-// parseForm reads a pattern of Fallback.
-func parseForm(text string) (*pattern, error) {
-	p, names := &pattern{}, &nameSet{}
-	if err := p.parseHead(text, names); err != nil {
+// parse reads a pattern of Fallback. It uses the memory of f again.
+func (f *formParser) parse(text string) (*pattern, error) {
+	p := &pattern{}
+	f.used.clear()
+	if err := p.parseHead(text, &f.used); err != nil {
 		return nil, err
 	}
-	hosts := p.names()
-	f := formParser{path: text[p.from+p.hostLen:], offset: p.from + p.hostLen, used: names}
-	if err := f.parse(); err != nil {
+	f.path, f.offset, f.optional = text[p.from+p.hostLen:], p.from+p.hostLen, 0
+	f.parts, f.names, f.text, f.shape, f.ends = f.parts[:0], f.names[:0], f.text[:0], f.shape[:0], f.ends[:0]
+	n := wildcards(f.path)
+	f.tails, f.texts = make([]tail, n), make([]string, 3*n)
+	if err := f.parsePath(); err != nil {
 		return nil, err
 	}
-	for i := range f.forms {
-		names := f.forms[i].names
-		f.forms[i].names = append(names[:len(names):len(names)], hosts...)
+	parts, names, shape, hosts := slices.Clone(f.parts), slices.Clone(f.names), string(f.shape), p.names()
+	p.forms = make([]form, len(f.ends))
+	for i, e := range f.ends {
+		x := form{parts: parts[:e.parts:e.parts], text: e.text, names: names[:e.names:e.names], shape: shape[:e.shape]}
+		if len(hosts) > 0 {
+			x.names = slices.Concat(x.names, hosts)
+		}
+		if e.shape == 0 {
+			x.text, x.shape = "/", "/"
+		}
+		p.forms[i] = x
 	}
-	p.forms = f.forms
 	return p, nil
 }
 
-// formParser reads the path of a pattern of Fallback.
+// wildcards returns how many wildcards the path of a pattern of Fallback has.
+func wildcards(path string) (n int) {
+	depth := 0
+	for _, c := range []byte(path) {
+		switch c {
+		case '{':
+			if depth++; depth == 1 {
+				n++
+			}
+		case '}':
+			depth--
+		}
+	}
+	return n
+}
+
+// formParser reads patterns of Fallback, one after the other.
 type formParser struct {
+	exprs  exprs
 	path   string
 	offset int // of path in the pattern
-	used   *nameSet
+	used   nameSet
 
 	parts    []formPart
 	names    []string
 	text     []byte // canonical, since the last wildcard
 	shape    []byte
-	forms    []form
+	ends     []formEnd
 	optional int // how many wildcards are
+
+	tails []tail   // memory for those of the pattern
+	texts []string // memory for names, regular expressions and texts of tails
 }
 
-func (f *formParser) parse() error {
+// formEnd says how much of what is read so far is in a form.
+type formEnd struct {
+	parts, names, shape int
+	text                string
+}
+
+func (f *formParser) parsePath() error {
 	for at := 0; at < len(f.path); {
 		from := at + 1
 		end, err := f.segmentEnd(from)
@@ -88,7 +162,7 @@ func (f *formParser) parse() error {
 		at = end
 	}
 	if f.optional == 0 {
-		f.end(len(f.text))
+		f.end()
 	}
 	return nil
 }
@@ -151,7 +225,7 @@ func (f *formParser) segment(from, end int) error {
 	if optional {
 		t.text = strings.Replace(t.text, "?", "", 1)
 		f.optional++
-		f.end(len(f.text))
+		f.end()
 	}
 	f.text = appendCanonical(append(f.text, '/'), unescape(s[:open]))
 	shape := t.shape()
@@ -162,32 +236,31 @@ func (f *formParser) segment(from, end int) error {
 	f.parts = append(f.parts, formPart{string(f.text), t})
 	f.names, f.text = append(f.names, t.names...), f.text[:0]
 	if optional {
-		f.end(0)
+		f.end()
 	}
 	return nil
 }
 
-// end adds the path so far, whose last text has n bytes, unless it was added before.
-func (f *formParser) end(n int) {
-	text, shape := string(f.text[:n]), string(f.shape)
-	if shape == "" {
-		text, shape = "/", "/"
+// end adds the path so far, unless it was added before.
+func (f *formParser) end() {
+	if n := len(f.ends); n == 0 || f.ends[n-1].shape != len(f.shape) {
+		f.ends = append(f.ends, formEnd{len(f.parts), len(f.names), len(f.shape), string(f.text)})
 	}
-	if len(f.forms) > 0 && f.forms[len(f.forms)-1].shape == shape {
-		return
-	}
-	parts := f.parts[:len(f.parts):len(f.parts)]
-	if text != "" {
-		parts = append(parts, formPart{text: text})
-	}
-	f.forms = append(f.forms, form{parts: parts, names: f.names[:len(f.names):len(f.names)], shape: shape})
+}
+
+// room returns memory for one text.
+func (f *formParser) room() []string {
+	room := f.texts[:0:1]
+	f.texts = f.texts[1:]
+	return room
 }
 
 // tail reads f.path[from:end], which begins with a wildcard.
 func (f *formParser) tail(from, end int) (t *tail, optional bool, err error) {
-	t = &tail{text: f.path[from:end]}
-	var whole strings.Builder
-	group := 1
+	t, f.tails = &f.tails[0], f.tails[1:]
+	t.text = f.path[from:end]
+	t.names, t.exprs, t.after = f.room(), f.room(), f.room()
+	var groups [maxInSegment]int
 	for at := from; at < end; {
 		close := at + 1
 		for depth := 1; ; close++ { // segmentEnd has counted
@@ -227,28 +300,40 @@ func (f *formParser) tail(from, end int) (t *tail, optional bool, err error) {
 		}
 		t.exprs = append(t.exprs, expr)
 		if expr == "" {
-			expr = "(?s:.*)"
+			continue
 		}
-		x, err := regexp.Compile(expr)
-		if err != nil {
+		if groups[len(t.exprs)-1], err = f.exprs.check(expr); err != nil {
 			return nil, false, wrong(f.offset+close-len(expr), "%v", err)
 		}
-		whole.WriteString("(" + expr + ")" + regexp.QuoteMeta(after))
-		t.groups = append(t.groups, group)
-		group += 1 + x.NumSubexp()
 	}
-	expr := whole.String()
 	if len(t.names) == 1 {
-		if t.suffix = appendCanonical(nil, t.after[0]); t.exprs[0] == "" {
+		t.suffix = string(appendCanonical(nil, t.after[0]))
+		if t.exprs[0] == "" {
 			return t, optional, nil
 		}
-		expr = "(?:" + t.exprs[0] + ")"
 	}
-	t.expr, err = regexp.Compile(`\A` + expr + `\z`)
-	if err != nil {
+	if t.expr, err = f.exprs.compile(t.whole(groups[:])); err != nil {
 		err = wrong(f.offset+from, "%v", err)
 	}
 	return t, optional, err
+}
+
+// whole returns a regular expression for the value of the only wildcard, or for all that several match. Then it sets
+// t.groups, from how many groups those of the wildcards have.
+func (t *tail) whole(groups []int) string {
+	if len(t.names) == 1 {
+		return `\A(?:` + t.exprs[0] + `)\z`
+	}
+	var b strings.Builder
+	b.WriteString(`\A`)
+	group := 1
+	for i, expr := range t.exprs {
+		b.WriteString("(" + cmp.Or(expr, "(?s:.*)") + ")" + regexp.QuoteMeta(t.after[i]))
+		t.groups = append(t.groups, group)
+		group += 1 + groups[i]
+	}
+	b.WriteString(`\z`)
+	return b.String()
 }
 
 // name checks a name, which may have bytes such as "-" here.
@@ -310,7 +395,7 @@ func (t *tail) match(s []byte, values []door.Span, at int) bool {
 	if len(t.names) > 1 {
 		return t.matchMany(s, values, at)
 	}
-	if !bytes.HasSuffix(s, t.suffix) {
+	if !strings.HasSuffix(bytesconv.B2S(s), t.suffix) {
 		return false
 	}
 	value := s[:len(s)-len(t.suffix)]
@@ -377,20 +462,21 @@ type formTail struct {
 	to   *formNode
 }
 
-// add adds a form.
-func (n *formNode) add(f *form) {
-	for _, p := range f.parts {
-		n = n.static(p.text)
-		switch {
-		case p.tail == nil:
-		case p.tail.rest:
-			n.rest = f.route
-			return
-		default:
+// add adds forms of a pattern, each of which begins with the parts of the one before.
+func (n *formNode) add(forms []form) {
+	at := 0
+	for i := range forms {
+		f := &forms[i]
+		for _, p := range f.parts[at:] {
+			if n = n.static(p.text); p.tail.rest {
+				n.rest = f.route
+				return
+			}
 			n = n.below(p.tail)
 		}
+		at = len(f.parts)
+		n.static(f.text).leaf = f.route
 	}
-	n.leaf = f.route
 }
 
 // static returns the node below n at text, and makes it if there is none.
@@ -477,9 +563,6 @@ func (f *form) appendURL(out []byte, values []string) ([]byte, error) {
 	left := values
 	for _, p := range f.parts {
 		path = append(path, p.text...)
-		if p.tail == nil {
-			continue
-		}
 		for _, after := range p.tail.after {
 			if p.tail.rest {
 				for i, part := range strings.Split(left[0], "/") {
@@ -494,8 +577,9 @@ func (f *form) appendURL(out []byte, values []string) ([]byte, error) {
 			left, path = left[1:], appendCanonical(path, after)
 		}
 	}
+	path = append(path, f.text...)
 	root := &formNode{}
-	root.add(&form{parts: f.parts, route: &Route{}})
+	root.add([]form{{parts: f.parts, text: f.text, route: &Route{}}})
 	s := formSearch{search: &search{path: path, values: make([]door.Span, len(values)+1)}}
 	if isClean(path) && !hasDotSegment(path) && root.find(&s, 0, 0) {
 		for i, v := range values {

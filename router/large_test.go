@@ -11,7 +11,7 @@ import (
 )
 
 // TestLarge registers many routes of kinds that a conflict check of each with each would be slow for, and
-// a pattern of many parts.
+// patterns of many parts.
 func TestLarge(t *testing.T) {
 	n := gate.Form(10000, 2000)
 	half := func(a, b string) func(i int) string {
@@ -64,6 +64,19 @@ func TestLarge(t *testing.T) {
 			r.Handle(pattern(i), show())
 		}
 		if got := message(func() { r.Handle(pattern(n/4), show()) }); !strings.Contains(got, "conflicts with") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for name, pattern := range map[string]string{
+		"optional":        repeat("/{x#?}", 60),
+		"optional, apart": repeat("/a/{x#?}", 60),
+		"expressions":     repeat("/{x#?:[a-z]{1,9}}", 60),
+	} {
+		r := router.New()
+		for i := range n / 2 {
+			r.Fallback(fmt.Sprint("/r", i, pattern), show())
+		}
+		if got := message(func() { r.Fallback(fmt.Sprint("/r", n/4, strings.ReplaceAll(pattern, "x", "y")), show()) }); !strings.Contains(got, "conflicts with") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

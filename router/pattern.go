@@ -308,6 +308,11 @@ func (s *nameSet) add(name string) bool {
 	return true
 }
 
+func (s *nameSet) clear() {
+	s.n = 0
+	clear(s.many)
+}
+
 // unescape decodes a segment once. One with an escape that is none stays.
 func unescape(s string) string {
 	if strings.IndexByte(s, '%') < 0 {

@@ -174,7 +174,7 @@ func (r *Router) register(s *scope, text string, handler gale.RequestHandler, mo
 	return rt
 }
 
-// initRoute makes rt the route of a pattern that parse or parseForm has returned, and returns it.
+// initRoute makes rt the route of a pattern that was parsed, and returns it.
 func initRoute(rt *Route, s *scope, text string, handler gale.RequestHandler, p *pattern, err error, caller uintptr) *Route {
 	rt.handler, rt.scope, rt.caller = handler, s, caller
 	if err != nil {
