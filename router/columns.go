@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"hash/maphash"
 	"iter"
 	"math/bits"
@@ -270,7 +269,7 @@ func (s *shelf) near() iter.Seq[*pattern] {
 			if h := s.columns.hosts; h != nil {
 				left &^= h.blocks[n/64]
 			}
-			for i := 0; i < len(cells) && left&(left-1) != 0; i++ {
+			for i := 0; i < len(cells) && left != 0; i++ {
 				if blocks := cells[i].column.blocks; n/64 < len(blocks) {
 					left &^= blocks[n/64].differ(cells[i].hash)
 				}
@@ -300,20 +299,24 @@ func (c *columns) differs(old *pattern, cells []cell) bool {
 	return false
 }
 
-// order returns the cells that exclude patterns, those that exclude most first.
+// order returns the cells that exclude patterns, roughly those that exclude most first.
 func (c *columns) order() []cell {
-	c.useful = c.useful[:0]
-	for _, in := range c.cells {
+	for i := range c.cells {
+		in := &c.cells[i]
 		of := in.column
 		in.near = c.count - of.known
 		if of.seen[in.hash/64]>>(in.hash%64)&1 != 0 {
 			in.near += of.known / of.kinds
 		}
-		if in.near < c.count {
-			c.useful = append(c.useful, in)
+	}
+	c.useful = c.useful[:0]
+	for from, to := 0, c.count/64; from < c.count; from, to = to, min(2*to+1, c.count) {
+		for _, in := range c.cells {
+			if in.near >= from && in.near < to {
+				c.useful = append(c.useful, in)
+			}
 		}
 	}
-	slices.SortFunc(c.useful, func(a, b cell) int { return cmp.Compare(a.near, b.near) })
 	return c.useful
 }
 

@@ -98,6 +98,28 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestAlikePaths proves that a route without wildcards is found among many that are alike where such paths are hashed,
+// and that one with a method still comes before one without.
+func TestAlikePaths(t *testing.T) {
+	r := router.New()
+	path := func(i int) string { return fmt.Sprint("/v", i, repeat("/common", 10)) }
+	for i := range 200 {
+		r.Handle(path(i), show())
+		r.GET(path(i), show())
+	}
+	for i := range 200 {
+		if got := serve(r, "POST", path(i)).Pattern(); got != path(i) {
+			t.Errorf("POST %s: got %q", path(i), got)
+		}
+	}
+	if got := r.Explain("GET", "", path(150)).Pattern; got != "GET "+path(150) {
+		t.Errorf("GET: got %q", got)
+	}
+	if got := answer(serve(r, "GET", path(200))); !strings.HasPrefix(got, "404") {
+		t.Errorf("a path without a route: got %q", got)
+	}
+}
+
 // repeat returns a text n times, each time with another number for "#".
 func repeat(text string, n int) (all string) {
 	for i := range n {

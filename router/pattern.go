@@ -64,7 +64,8 @@ type memory struct {
 	routes   []Route
 	patterns []pattern
 	segments []segment
-	made     int // how many patterns
+	made     int             // how many patterns
+	many     map[string]bool // of a nameSet
 
 	own struct { // memory for the first one
 		patterns [1]pattern
@@ -102,7 +103,8 @@ func (m *memory) route() *Route {
 
 // parse is the function parse.
 func (m *memory) parse(text string) (*pattern, error) {
-	var names nameSet
+	names := nameSet{many: m.many}
+	names.clear()
 	p := m.pattern(strings.Count(text, "/"))
 	if err := p.parseHead(text, &names); err != nil {
 		return nil, err
@@ -114,6 +116,7 @@ func (m *memory) parse(text string) (*pattern, error) {
 	if err := p.parsePath(text[at:], at, &names); err != nil {
 		return nil, err
 	}
+	m.many = names.many
 	p.mark = markOf(p)
 	return p, nil
 }

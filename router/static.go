@@ -28,6 +28,8 @@ type fixedRoute struct {
 const (
 	minFixed = 4
 	maxFixed = 1 << 14
+	// maxAlike is how many slots are looked at. Routes with more paths before them that are alike are in the tree.
+	maxAlike = 32
 )
 
 // newFixed returns a table for n routes without wildcards among all, nil if they are too few.
@@ -39,13 +41,17 @@ func newFixed(n, all int) *fixed {
 	return &fixed{slots: make([]uint16, 1<<size), routes: make([]fixedRoute, 0, n), shift: uint8(64 - size)}
 }
 
-// add adds a route with a canonical path, unless there is a narrower one of the same path.
-func (x *fixed) add(path []byte, r *Route) {
-	at := x.hash(path)
+// add adds a route with a canonical path, unless there is a narrower one of the same path. It returns false if there
+// are too many others that are alike.
+func (x *fixed) add(path []byte, r *Route) bool {
+	at, alike := x.hash(path), 0
 	for ; x.slots[at] != 0; at = (at + 1) & (len(x.slots) - 1) {
 		if old := &x.routes[x.slots[at]-1]; old.path == string(path) {
 			old.route = cmp.Or(old.route, r)
-			return
+			return true
+		}
+		if alike++; alike == maxAlike {
+			return false
 		}
 	}
 	f := fixedRoute{route: r}
@@ -57,6 +63,7 @@ func (x *fixed) add(path []byte, r *Route) {
 	x.lengths |= 1 << (len(path) & 63)
 	x.routes = append(x.routes, f)
 	x.slots[at] = uint16(len(x.routes))
+	return true
 }
 
 // hash returns where the search for path begins.

@@ -157,6 +157,9 @@ func (b *builder) static(at uint32, from int) uint32 {
 
 // branch adds a branch and returns its index.
 func (b *builder) branch(of branch) uint32 {
+	if len(b.branches) == cap(b.branches) {
+		b.branches = slices.Grow(b.branches, len(b.branches)) // append adds less at a time
+	}
 	b.branches = append(b.branches, of)
 	return uint32(len(b.branches) - 1)
 }
@@ -279,11 +282,7 @@ func (b *builder) newTree(lists ...[]*pattern) *tree {
 		for _, p := range list {
 			switch {
 			case p.never():
-			case known != nil && p.isStatic():
-				from := len(b.text)
-				b.text = p.appendStatic(b.text)
-				known.add(b.text[from:], p.route)
-				b.text = b.text[:from]
+			case known != nil && p.isStatic() && b.addFixed(known, p):
 			default:
 				b.add(p.path, p.route)
 			}
@@ -292,6 +291,15 @@ func (b *builder) newTree(lists ...[]*pattern) *tree {
 	t := b.grow()
 	t.fixed = known
 	return t
+}
+
+// addFixed adds p, which is static, to x. It returns false if x has no room for it.
+func (b *builder) addFixed(x *fixed, p *pattern) bool {
+	from := len(b.text)
+	b.text = p.appendStatic(b.text)
+	ok := x.add(b.text[from:], p.route)
+	b.text = b.text[:from]
+	return ok
 }
 
 // search is one search in trees, and what it has found.
