@@ -47,6 +47,7 @@ func TestLarge(t *testing.T) {
 		"other texts":   half("/generated-%05d-{x}", "/generated/%05d"),
 		"tenants":       func(i int) string { return fmt.Sprintf("{t}.h%d.example.com/", i) },
 		"methods":       half("M%d /a", "GET /%d/{x}"),
+		"methods, any":  half("M%d /a%[1]d/{x}", "/{x}/b%d/c"),
 		"all methods":   func(i int) string { return fmt.Sprintf("M%d /{x}/{y}", i) },
 		"deep":          func(i int) string { return repeat("/a", 99) + fmt.Sprint("/b", i) + repeat("/c", 100) },
 		"bits": func(i int) string {
@@ -117,6 +118,35 @@ func TestAlikePaths(t *testing.T) {
 	}
 	if got := answer(serve(r, "GET", path(200))); !strings.HasPrefix(got, "404") {
 		t.Errorf("a path without a route: got %q", got)
+	}
+}
+
+// TestManyMethods proves that routes without a method are found where methods have trees of their own.
+func TestManyMethods(t *testing.T) {
+	r := router.New()
+	for i := range 100 {
+		r.Handle(fmt.Sprintf("M%d /a/%d/b", i, i), show())
+		r.Handle(fmt.Sprintf("/a/%d/{x}", i), show())
+		r.Handle(fmt.Sprintf("M%d h.{h}/a/%d/b", i, i), show())
+	}
+	r.Handle("M1 /a/{$}", show())
+	r.Handle("/a/", show())
+	r.Handle("h.{h}/a/{x}/", show())
+	for request, want := range map[string]string{
+		"M1 /a/1/b": "/a/1/b", "M1 /a/1/c": "/a/1/{x}", "M2 /a/1/b": "/a/1/{x}", "X /a/1/b": "/a/1/{x}", "GET /a/2/b": "/a/2/{x}",
+		"M1 /a/": "/a/{$}", "M2 /a/": "/a/", "X /a/": "/a/", "M1 /d": "", "M1 /a/1/%63": "/a/1/{x}", "M1 /a/1/%62": "/a/1/b", "M1 /a": "",
+		"M1 //h.i/a/1/b": "h.{h}/a/1/b", "M1 //h.i/a/2/b": "h.{h}/a/{x}/", "M1 //h.i/a/": "/a/{$}", "M2 //h.i/a/1": "", "M2 //i.i/a/1/c": "/a/1/{x}",
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		if host, found := strings.CutPrefix(target, "//"); found {
+			target = "http://" + host
+		}
+		if got := serve(r, method, target).Pattern(); got != want {
+			t.Errorf("%s: got %q, want %q", request, got, want)
+		}
+	}
+	if got := serve(r, "M1", "/a/1/c").PathValue("x"); got != "c" {
+		t.Errorf("the value is %q", got)
 	}
 }
 

@@ -37,11 +37,11 @@ type table struct {
 var tables atomic.Uint64
 
 // site has the routes of one host, as a tree for each method. Those of routes without a method are in
-// each of them, and those for GET in that of HEAD, unless a narrower one has the same path.
+// each of them that has a number, and those for GET in that of HEAD, unless a narrower one has the same path.
 type site struct {
 	host  []segment
 	known [msg.MethodQuery + 1]*tree // by the number of the method; that of msg.MethodOther has the routes without a method
-	named []methodTree               // of all methods that match routes with one
+	named []methodTree               // of all methods that match routes with one; those without a number may be many
 	forms map[string]*formNode       // of Fallback, by method
 }
 
@@ -157,11 +157,14 @@ func (s *site) grow(b *builder, h *hostIndex, head bool) {
 		if m == "" || of(m) == nil {
 			continue
 		}
-		var gets []*pattern
+		var gets, rest []*pattern
 		if m == gale.MethodHead && head {
 			gets = of(gale.MethodGet)
 		}
-		t := b.newTree(of(m), gets, of(""))
+		if msg.LookupMethod([]byte(m)) != msg.MethodOther {
+			rest = of("")
+		}
+		t := b.newTree(of(m), gets, rest)
 		add(m, t)
 		if m == gale.MethodGet && head && of(gale.MethodHead) == nil {
 			add(gale.MethodHead, t)
@@ -326,10 +329,12 @@ func (q *query) find(path []byte) bool {
 	return q.findIn(&q.any)
 }
 
-// findIn is find for one host.
+// findIn is find for one host. A route without a method has no narrower path than one with a method that matches the
+// same request: that would be a conflict.
 func (q *query) findIn(s *site) bool {
 	q.site = s
-	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet])
+	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet]) ||
+		q.id == msg.MethodOther && q.findWith(s.known[msg.MethodOther])
 }
 
 // findWith is find in one tree, which may be nil.
