@@ -48,25 +48,24 @@ type part struct {
 // few is how many captures have a part of one size before that has a column.
 const few = 8
 
-// column has 8 bits of a hash of what patterns have in one place.
+// column has 16 bits of a hash of what patterns have in one place.
 type column struct {
 	blocks []block // of 64 patterns each; those at the end that have nothing there are left out
 	known  int     // how many patterns have something there
-	kinds  int     // how many different hashes these have
+	kinds  int     // how many different first bytes of hashes these have
 	seen   [4]uint64
 }
 
 // block has a bit for each of 64 patterns: whether there is something, and the bits of the hash.
 type block struct {
 	known uint64
-	bits  [8]uint64
+	bits  [2][8]uint64
 }
 
 // cell is what one pattern has in a column.
 type cell struct {
 	column *column
-	hash   uint8
-	at     int // the position, -1 for none
+	hash   uint16
 	near   int // about how many patterns have the same or nothing there
 }
 
@@ -80,14 +79,14 @@ func (c *columns) look(p *pattern, patterns []*pattern) {
 		c.at = slices.Grow(c.at, n-len(c.at))[:n]
 	}
 	if p.method != "" {
-		c.cell(&c.method, -1, c.hash(comparedMethod(p.method), 0))
+		c.cell(&c.method, c.hash(comparedMethod(p.method), 0))
 	}
 	if last := &p.path[len(p.path)-1]; last.kind != rest {
-		hash := uint8(2 * len(p.path))
+		hash := uint16(2 * len(p.path))
 		if last.kind == literal && last.text == "" { // no capture is that
 			hash++
 		}
-		c.cell(&c.length, -1, hash)
+		c.cell(&c.length, hash)
 	}
 	for i := range c.at {
 		seg := p.at(i)
@@ -96,7 +95,7 @@ func (c *columns) look(p *pattern, patterns []*pattern) {
 		}
 		at := &c.at[i]
 		if seg.kind == literal {
-			c.cell(&at.literals, i, c.hash(seg.text, i))
+			c.cell(&at.literals, c.hash(seg.text, i))
 		}
 		for what := range at.parts {
 			if n := seg.size(what); n > 0 && seg.kind == capture {
@@ -107,7 +106,7 @@ func (c *columns) look(p *pattern, patterns []*pattern) {
 					continue
 				}
 				if hash, ok := c.part(seg, i, what, part.size); ok {
-					c.cell(part.column, i, hash)
+					c.cell(part.column, hash)
 				}
 			}
 		}
@@ -181,11 +180,11 @@ func (s *segment) size(what int) int {
 }
 
 // part returns a hash of what s, at a position, has as a part of a size. ok is false if it hasn't got one.
-func (c *columns) part(s *segment, at, what, size int) (hash uint8, ok bool) {
+func (c *columns) part(s *segment, at, what, size int) (hash uint16, ok bool) {
 	has := s.size(what)
 	switch {
 	case what == lengths:
-		return uint8(min(has/size, 1)), has >= size || s.kind == literal
+		return uint16(min(has/size, 1)), has >= size || s.kind == literal
 	case has < size:
 		return 0, false
 	case what == prefixes:
@@ -220,14 +219,14 @@ func (c *columns) need(at, what, size int, patterns []*pattern) {
 }
 
 // hash returns a hash of a text at a position. Two texts that have the same one at a position have another one at others.
-func (c *columns) hash(text string, at int) uint8 {
+func (c *columns) hash(text string, at int) uint16 {
 	const odd = 0x9e3779b97f4a7c15
-	return uint8((maphash.String(c.seed, text) ^ uint64(at)*odd) * odd >> 56)
+	return uint16((maphash.String(c.seed, text) ^ uint64(at)*odd) * odd >> 48)
 }
 
 // cell adds a cell of the pattern that is looked at.
-func (c *columns) cell(in *column, at int, hash uint8) {
-	c.cells = append(c.cells, cell{column: in, at: at, hash: hash})
+func (c *columns) cell(in *column, hash uint16) {
+	c.cells = append(c.cells, cell{column: in, hash: hash})
 }
 
 // put adds the pattern that was looked at.
@@ -242,22 +241,27 @@ func (c *columns) put() {
 }
 
 // put sets what the pattern of a number has in c.
-func (c *column) put(n int, hash uint8) {
+func (c *column) put(n int, hash uint16) {
 	for len(c.blocks) <= n/64 {
 		c.blocks = append(c.blocks, block{})
 	}
 	b, bit := &c.blocks[n/64], uint64(1)<<(n%64)
 	b.known |= bit
-	for i := range b.bits {
+	for i := range 16 {
 		if hash>>i&1 != 0 {
-			b.bits[i] |= bit
+			b.bits[i/8][i%8] |= bit
 		}
 	}
 	c.known++
-	if seen := &c.seen[hash/64]; *seen>>(hash%64)&1 == 0 {
-		*seen |= 1 << (hash % 64)
+	if seen, bit := c.of(hash); *seen&bit == 0 {
+		*seen |= bit
 		c.kinds++
 	}
+}
+
+// of returns where seen has the first byte of a hash.
+func (c *column) of(hash uint16) (seen *uint64, bit uint64) {
+	return &c.seen[uint8(hash)/64], 1 << (hash % 64)
 }
 
 // near returns the patterns that may match a request which the one that was looked at also matches, and few others.
@@ -271,32 +275,16 @@ func (s *shelf) near() iter.Seq[*pattern] {
 			}
 			for i := 0; i < len(cells) && left != 0; i++ {
 				if blocks := cells[i].column.blocks; n/64 < len(blocks) {
-					left &^= blocks[n/64].differ(cells[i].hash)
+					left = blocks[n/64].among(left, cells[i].hash)
 				}
 			}
-			for byChance := bits.OnesCount64(left) <= 4; left != 0; left &= left - 1 {
-				if old := s.patterns[n+bits.TrailingZeros64(left)]; byChance && s.columns.differs(old, cells) {
-					continue
-				} else if !yield(old) {
+			for ; left != 0; left &= left - 1 {
+				if !yield(s.patterns[n+bits.TrailingZeros64(left)]) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// differs reports whether the pattern that was looked at has nothing in common with old where it has the first cells,
-// and old only has the same hash there.
-func (c *columns) differs(old *pattern, cells []cell) bool {
-	for _, in := range cells[:min(len(cells), 4)] {
-		if in.at < 0 {
-			continue
-		}
-		if at := old.at(in.at); at != nil && compareSegments(c.pattern.at(in.at), at) == disjoint {
-			return true
-		}
-	}
-	return false
 }
 
 // order returns the cells that exclude patterns, roughly those that exclude most first.
@@ -305,7 +293,7 @@ func (c *columns) order() []cell {
 		in := &c.cells[i]
 		of := in.column
 		in.near = c.count - of.known
-		if of.seen[in.hash/64]>>(in.hash%64)&1 != 0 {
+		if seen, bit := of.of(in.hash); *seen&bit != 0 {
 			in.near += of.known / of.kinds
 		}
 	}
@@ -320,13 +308,17 @@ func (c *columns) order() []cell {
 	return c.useful
 }
 
-// differ returns which of 64 patterns have something else there than hash.
-func (b *block) differ(hash uint8) uint64 {
-	var other uint64
-	for i, m := range &spread[hash] {
-		other |= b.bits[i] ^ m
+// among returns those of left, a set of 64 patterns, that have the same hash there or nothing.
+func (b *block) among(left uint64, hash uint16) uint64 {
+	if left &^= b.known & differ(&b.bits[0], &spread[uint8(hash)]); left == 0 {
+		return 0
 	}
-	return b.known & other
+	return left &^ (b.known & differ(&b.bits[1], &spread[hash>>8]))
+}
+
+// differ returns which of 64 bytes, given by their bits, are different.
+func differ(a, b *[8]uint64) uint64 {
+	return (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]) | (a[5] ^ b[5]) | (a[6] ^ b[6]) | (a[7] ^ b[7])
 }
 
 // spread has the bits of each byte, 64 times each.
