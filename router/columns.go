@@ -218,7 +218,8 @@ func (c *columns) need(at, what, size int, patterns []*pattern) {
 	}
 }
 
-// hash returns a hash of a text at a position. Two texts that have the same one at a position have another one at others.
+// hash returns a hash of a text at a position. Two texts with the same one at a position most likely have different ones
+// at others.
 func (c *columns) hash(text string, at int) uint16 {
 	const odd = 0x9e3779b97f4a7c15
 	return uint16((maphash.String(c.seed, text) ^ uint64(at)*odd) * odd >> 48)

@@ -42,9 +42,9 @@
 // wins over one without, and one with a more specific host over the other. The order of registration
 // doesn't matter. If two patterns match the same request and neither is more specific, the second
 // registration panics, and says where both patterns are, what both match, and what to do. So does a
-// malformed pattern. 10,000 patterns are checked in less than a second, whatever they are, since each is compared as a
-// whole only with those that have the same text, or a wildcard with a prefix or suffix that fits, at all of its
-// positions.
+// malformed pattern. 10,000 patterns of up to 200 bytes are registered in less than a second, whatever they are, since
+// each is compared as a whole only with those that have the same text, or a wildcard with a prefix or suffix that fits,
+// at all of its positions.
 //
 // # Paths
 //
