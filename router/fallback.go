@@ -335,6 +335,9 @@ func (a *asked) missForm(p *pattern, path []byte, values []door.Span) (reason st
 		return a.missMethod(p), len(a.path) + 2
 	}
 	fits := path[:f.far]
+	if len(fits) == 0 {
+		return fmt.Sprintf("it matches no path that begins like %q", path), 0
+	}
 	return fmt.Sprintf("it matches no path that begins with %q and goes on with %q", fits, path[f.far:]), strings.Count(string(fits), "/")
 }
 

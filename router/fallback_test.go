@@ -240,6 +240,7 @@ func TestFallbackIsShown(t *testing.T) {
 		{"POST", "/a/x", "", `not "POST /a/{id:[0-9]+}" A: it matches no path that begins with "/a/" and goes on with "x"`},
 		{"HEAD", "/b", "GET /b/{x?}", `not "GET /{p:*}" A: it matches, and "GET /b/{x?}" comes first`},
 		{"GET", "/b/x/y", "GET /{p:*}", `not "GET /b/{x?}" A: it matches no path that begins with "/b/x" and goes on with "/y"`},
+		{"POST", "/c/x", "", `not "POST /a/{id:[0-9]+}" A: it matches no path that begins like "/c/x"`},
 		{"GET", "/%2e", "", `not "GET /{p:*}" A: segment 1 is "."`},
 	} {
 		e := r.Explain(row.method, "", row.path)
