@@ -101,6 +101,10 @@ func (sc *serverConn) callExpectHandler(ctx *RequestCtx, limits *requestLimits, 
 	if sc.hasAnswered(ctx, o) {
 		return answered, nil
 	}
+	if sc.l.fixed.name != "" {
+		ctx.Response.Header.Del(HeaderServer) // the name of the server replaces it, as in fasthttp
+	}
+	sc.prepareResponse(ctx) // it may have been reset
 	if !limits.stream {
 		ctx.pauseDone()
 	}

@@ -153,7 +153,8 @@ type Server struct {
 
 	// ExpectHandler decides like ContinueHandler, by the status code that it returns:
 	// StatusContinue accepts the request; any other code becomes the answer. If both are
-	// set, only ExpectHandler is called. It must not change the response.
+	// set, only ExpectHandler is called. It may set the response: the handler finds that
+	// there, except Server if the server has a name, and a refusal drops it.
 	ExpectHandler func(ctx *RequestCtx) int
 
 	// ConnState is called when a connection changes its state. It must

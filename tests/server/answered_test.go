@@ -219,41 +219,55 @@ func expect(ts *harness.Server, h2 bool) (status int, asked bool) {
 	return resp.StatusCode, asked
 }
 
-// What RequestStarted sets in the response is there for the handler, and no refusal has it.
-func TestStartedSetsResponse(t *testing.T) {
-	peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
-		s := &gale.Server{Engine: e, RequestStarted: func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
-			ctx.SetStatusCode(202)
-			ctx.Response.Header.Set("X-Early", "1")
-			ctx.SetBodyString("early")
-			ctx.Response.SetConnectionClose()
-			if string(ctx.Path()) == "/refused" {
-				c.RefuseStatus = 503
+// What a hook sets in the response is there for the handler, and no refusal has it. The name of the server replaces a
+// Server that ExpectHandler sets, as in fasthttp.
+func TestHooksSetResponse(t *testing.T) {
+	for _, hook := range contextHooks {
+		peers.OnEngines(t, func(t *testing.T, e gale.Engine) {
+			s := &gale.Server{Engine: e, Name: "named"}
+			hook.set(s, func(ctx *gale.RequestCtx) int {
+				ctx.SetStatusCode(202)
+				ctx.Response.Header.Set("X-Early", "1")
+				ctx.Response.Header.SetServer("early")
+				ctx.SetBodyString("early")
+				ctx.Response.SetConnectionClose()
+				if string(ctx.Path()) == "/refused" {
+					return 503
+				}
+				return 100
+			})
+			s.HTTP2.H2C = true
+			ts := harness.Start(t, s, func(ctx *gale.RequestCtx) {
+				ctx.Response.Header.Del("Connection")
+				ctx.WriteString(" and late")
+			})
+			name := "early"
+			if hook.name == "ExpectHandler" {
+				name = "named"
 			}
-			return c
-		}}
-		s.HTTP2.H2C = true
-		ts := harness.Start(t, s, func(ctx *gale.RequestCtx) {
-			ctx.Response.Header.Del("Connection")
-			ctx.WriteString(" and late")
+			for _, major := range []int{1, 2} {
+				client := &http.Client{Transport: &http.Transport{Protocols: peers.Protocols(major), ExpectContinueTimeout: time.Minute}}
+				for path, want := range map[string]string{"/": "202 " + name + " 1", "/refused": "503 named "} {
+					req, err := http.NewRequest("POST", "http://"+ts.Addr+path, strings.NewReader("body"))
+					if err != nil {
+						t.Fatalf("making a request: %v", err)
+					}
+					req.Header.Set("Expect", "100-continue")
+					resp, err := client.Do(req)
+					if err != nil {
+						t.Fatalf("%s, HTTP/%d, %s: %v", hook.name, major, path, err)
+					}
+					body, err := io.ReadAll(resp.Body)
+					resp.Body.Close()
+					got := fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("Server"), " ", resp.Header.Get("X-Early"))
+					if got != want || err != nil || strings.Contains(string(body), "early") != (path == "/") {
+						t.Errorf("%s, HTTP/%d, %s: %s, %q, %v; want %s", hook.name, major, path, got, body, err, want)
+					}
+				}
+				client.CloseIdleConnections()
+			}
 		})
-		for _, major := range []int{1, 2} {
-			client := &http.Client{Transport: &http.Transport{Protocols: peers.Protocols(major)}}
-			for _, want := range []string{"/ 202 1 early and late", "/refused 503  Service Unavailable"} {
-				path, _, _ := strings.Cut(want, " ")
-				resp, err := client.Get("http://" + ts.Addr + path)
-				if err != nil {
-					t.Fatalf("HTTP/%d, %s: %v", major, path, err)
-				}
-				body, err := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				if got := fmt.Sprint(path, " ", resp.StatusCode, " ", resp.Header.Get("X-Early"), " ", string(body)); got != want || err != nil {
-					t.Errorf("HTTP/%d: %s, %v; want %s", major, got, err, want)
-				}
-			}
-			client.CloseIdleConnections()
-		}
-	})
+	}
 }
 
 // A function that is added after a timeout runs, and sees the request as it was noted before: by
