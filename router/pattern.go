@@ -104,7 +104,7 @@ func (m *memory) route() *Route {
 // parse is the function parse.
 func (m *memory) parse(text string) (*pattern, error) {
 	names := nameSet{many: m.many}
-	names.clear()
+	clear(names.many)
 	p := m.pattern(strings.Count(text, "/"))
 	if err := p.parseHead(text, &names); err != nil {
 		return nil, err

@@ -50,16 +50,14 @@ type methodTree struct {
 	tree   *tree
 }
 
-// tree returns the tree of a method with a number or a name, nil if no route may match.
-func (s *site) tree(id msg.MethodID, method []byte) *tree {
-	if id == msg.MethodOther {
-		for i := range s.named {
-			if s.named[i].method == string(method) {
-				return s.named[i].tree
-			}
+// tree returns the tree of a method by its name, nil if no route has that.
+func (s *site) tree(method []byte) *tree {
+	for i := range s.named {
+		if s.named[i].method == string(method) {
+			return s.named[i].tree
 		}
 	}
-	return s.known[id]
+	return nil
 }
 
 // newTable makes the table of r, with the patterns of x. The caller holds r.making.
@@ -333,8 +331,8 @@ func (q *query) find(path []byte) bool {
 // same request: that would be a conflict.
 func (q *query) findIn(s *site) bool {
 	q.site = s
-	return q.findWith(s.tree(q.id, q.method)) || q.webSocket && q.findWith(s.known[msg.MethodGet]) ||
-		q.id == msg.MethodOther && q.findWith(s.known[msg.MethodOther])
+	return q.id == msg.MethodOther && q.findWith(s.tree(q.method)) ||
+		q.findWith(s.known[q.id]) || q.webSocket && q.findWith(s.known[msg.MethodGet])
 }
 
 // findWith is find in one tree, which may be nil.
