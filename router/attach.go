@@ -195,12 +195,7 @@ func (r *Router) started() func(ctx *gale.RequestCtx) gale.RequestConfig {
 	return func(ctx *gale.RequestCtx) (c gale.RequestConfig) {
 		t := r.table()
 		m, method, target := door.BeginRoute(ctx)
-		var rt *Route
-		if way := t.way(m, msg.MethodID(method)); way != nil {
-			rt = way.walk(m, target)
-		} else {
-			rt = t.match(ctx, m, msg.MethodID(method), target)
-		}
+		rt := t.match(ctx, m, msg.MethodID(method), target)
 		if rt == nil || m.Noted {
 			rt = t.found(ctx, m, rt, target)
 		} else {
