@@ -45,9 +45,7 @@ func TestTimeoutWhileWriting(t *testing.T) {
 					ctx.SetUserValue("flushed", flushed)
 					timed(ctx)
 				}
-				ln := peers.Listen(t)
-				peers.SmallBuffers(ln, 256<<10, 256<<10)
-				c := peers.ServeOn(t, ln, s, peers.LogTo(&s.Logger), nil, nil).Dial()
+				c := peers.ServeOn(t, peers.ListenDuplex(t), s, peers.LogTo(&s.Logger), nil, nil).Dial()
 				c.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n" + expect + "\r\n")
 				status, err := c.Br.Peek(len("HTTP/1.1 200"))
 				if err != nil || strings.HasSuffix(string(status), "408") {

@@ -25,15 +25,14 @@ func OnDuplexServers(t *testing.T, h gale.RequestHandler, f func(t *testing.T, d
 						t.Fatal("making a certificate:", err)
 					}
 				}
-				ln := peers.Listen(t)
-				peers.SmallBuffers(ln, duplexBuffers, duplexBuffers) // before a client connects
+				ln := peers.ListenDuplex(t)
 				addr := peers.ServeOn(t, ln, s, l, cert, key).Addr
 				f(t, func() *peers.Conn {
 					c, err := net.Dial("tcp", addr)
 					if err != nil {
 						t.Fatal(err)
 					}
-					_ = c.(*net.TCPConn).SetWriteBuffer(duplexBuffers)
+					_ = c.(*net.TCPConn).SetWriteBuffer(peers.DuplexBuffers)
 					if secure {
 						c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 					}
@@ -46,12 +45,6 @@ func OnDuplexServers(t *testing.T, h gale.RequestHandler, f func(t *testing.T, d
 		}
 	})
 }
-
-// duplexBuffers is a small part of peers.DuplexSize. Buffers much smaller than that make
-// loopback wait. The receive buffer of a client has the size that the system chooses, which is
-// small as long as the client reads nothing: with a fixed size, Linux drops what doesn't fit,
-// and then also the acknowledgements of what the client sends, which come after that.
-const duplexBuffers = 256 << 10
 
 // StartTLS serves s over TLS and returns its address.
 func StartTLS(t *testing.T, s *gale.Server) (addr string) {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// DuplexSize is more than both ends of a connection hold if SmallBuffers gives the server's end 256 KiB, and the client reads
+// DuplexSize is more than both ends of a connection hold if the server's end has DuplexBuffers, and the client reads
 // nothing. Without that, the server's end may hold all of it: Linux lets it grow to 4 MiB.
 const DuplexSize = 3 << 20
 

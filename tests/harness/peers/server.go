@@ -109,6 +109,21 @@ func Listen(t testing.TB) net.Listener {
 	return ln
 }
 
+// DuplexBuffers is the size in bytes of the buffers of a server's end, and of the send buffer of a client's end, where a
+// test sends DuplexSize both ways. It is a small part of that; buffers much smaller make loopback wait. The receive
+// buffer of a client has the size that the system chooses, which is small as long as the client reads nothing: with a
+// fixed size, Linux drops what doesn't fit, and then also the acknowledgements of what the client sends, which come
+// after that.
+const DuplexBuffers = 256 << 10
+
+// ListenDuplex is Listen for a server whose ends of connections have such buffers.
+func ListenDuplex(t testing.TB) net.Listener {
+	t.Helper()
+	ln := Listen(t)
+	SmallBuffers(ln, DuplexBuffers, DuplexBuffers) // before a client connects
+	return ln
+}
+
 // Serve serves s on loopback until the test ends, with TLS if cert and key are not nil. log is
 // what s logs to.
 func Serve(t *testing.T, s Service, log *Log, cert, key []byte) *Server {
